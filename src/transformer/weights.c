@@ -1,0 +1,155 @@
+/* weights.c - the network's tensors, as they lie in the packed file. */
+#include "transformer/weights.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* The pack being read; the first fault sticks. */
+struct opening {
+    const fct_pack *pack;
+    fct_error *err;
+    fct_status status;
+    uint64_t matrix_bytes;
+    char prefix[32]; /* "layers.3." or "" */
+};
+
+static const char *full_name(const struct opening *o, const char *name, char buffer[128]) {
+    snprintf(buffer, 128, "%s%s", o->prefix, name);
+    return buffer;
+}
+
+static void matrix(struct opening *o, struct fct_matrix *out, const char *name, int rows,
+                   int columns) {
+    char buffer[128];
+    if (o->status == FCT_OK)
+        o->status =
+            fct_pack_matrix(o->pack, full_name(o, name, buffer), rows, columns, out, o->err);
+    if (o->status == FCT_OK) o->matrix_bytes += fct_matrix_bytes(out);
+}
+
+static void table(struct opening *o, struct fct_table *out, const char *name, int rows,
+                  int columns) {
+    char buffer[128];
+    if (o->status == FCT_OK)
+        o->status = fct_pack_table(o->pack, full_name(o, name, buffer), rows, columns, out, o->err);
+}
+
+static const float *vector(struct opening *o, const char *name, int n) {
+    char buffer[128];
+    if (o->status != FCT_OK) return NULL;
+    const float *values = fct_pack_vector(o->pack, full_name(o, name, buffer), n, o->err);
+    if (!values) o->status = FCT_ERR_FORMAT;
+    return values;
+}
+
+static void open_layer(struct opening *o, struct fct_layer_weights *w, const struct fct_config *c,
+                       int i) {
+    const struct fct_layer_config *layer = &c->layers[i];
+    int hidden = c->hidden_size, d = layer->head_dim, kv = layer->n_kv_heads * d,
+        wide = layer->intermediate_size;
+    snprintf(o->prefix, sizeof o->prefix, "layers.%d.", i);
+    w->input_norm = vector(o, "input_layernorm.weight", hidden);
+    matrix(o, &w->q, "self_attn.q_proj.weight", c->n_heads * d, hidden);
+    w->q_norm = vector(o, "self_attn.q_norm.weight", d);
+    if (layer->own_kv) {
+        matrix(o, &w->k, "self_attn.k_proj.weight", kv, hidden);
+        if (!layer->keys_as_values) matrix(o, &w->v, "self_attn.v_proj.weight", kv, hidden);
+        w->k_norm = vector(o, "self_attn.k_norm.weight", d);
+    }
+    matrix(o, &w->o, "self_attn.o_proj.weight", hidden, c->n_heads * d);
+    w->post_attention_norm = vector(o, "post_attention_layernorm.weight", hidden);
+    w->pre_feedforward_norm = vector(o, "pre_feedforward_layernorm.weight", hidden);
+    matrix(o, &w->gate, "mlp.gate_proj.weight", wide, hidden);
+    matrix(o, &w->up, "mlp.up_proj.weight", wide, hidden);
+    matrix(o, &w->down, "mlp.down_proj.weight", hidden, wide);
+    w->post_feedforward_norm = vector(o, "post_feedforward_layernorm.weight", hidden);
+    if (c->per_layer_size) {
+        matrix(o, &w->per_layer_gate, "per_layer_input_gate.weight", c->per_layer_size, hidden);
+        matrix(o, &w->per_layer_projection, "per_layer_projection.weight", hidden,
+               c->per_layer_size);
+        w->post_per_layer_norm = vector(o, "post_per_layer_input_norm.weight", hidden);
+    }
+    const float *scalar = vector(o, "layer_scalar", 1);
+    w->scalar = scalar ? *scalar : 0;
+    o->prefix[0] = 0;
+}
+
+fct_status fct_weights_open(struct fct_weights *weights, const struct fct_config *config,
+                            const fct_pack *pack, fct_error *err) {
+    struct opening o = {pack, err, FCT_OK, 0, ""};
+    int hidden = config->hidden_size, per_layer = config->per_layer_size * config->n_layers;
+    memset(weights, 0, sizeof *weights);
+    table(&o, &weights->embedding, "embed_tokens.weight", config->vocab_size, hidden);
+    if (per_layer) {
+        table(&o, &weights->per_layer_embedding, "embed_tokens_per_layer.weight",
+              config->per_layer_vocab_size, per_layer);
+        matrix(&o, &weights->per_layer_model_projection, "per_layer_model_projection.weight",
+               per_layer, hidden);
+        weights->per_layer_projection_norm =
+            vector(&o, "per_layer_projection_norm.weight", config->per_layer_size);
+    }
+    for (int i = 0; i < config->n_layers; i++) open_layer(&o, &weights->layers[i], config, i);
+    weights->norm = vector(&o, "norm.weight", hidden);
+    matrix(&o, &weights->head, "lm_head.weight", config->vocab_size, hidden);
+    if (o.status == FCT_OK && weights->embedding.scheme != FCT_F32 &&
+        weights->embedding.blocks != 1)
+        return fct_fail(err, FCT_ERR_FORMAT, "%s: embed_tokens.weight has %d scales a row, not one",
+                        fct_pack_path(pack), weights->embedding.blocks);
+    if (o.status == FCT_OK && per_layer && weights->per_layer_embedding.scheme != FCT_F32 &&
+        weights->per_layer_embedding.blocks != config->n_layers)
+        return fct_fail(
+            err, FCT_ERR_FORMAT,
+            "%s: embed_tokens_per_layer.weight has %d scales a row, not one for each of %d layers",
+            fct_pack_path(pack), weights->per_layer_embedding.blocks, config->n_layers);
+    weights->bytes_per_token = o.matrix_bytes;
+    return o.status;
+}
+
+struct move {
+    const uint8_t *from, *to;
+    size_t n_bytes;
+};
+
+static void move_bytes(const struct move *m, const uint8_t **pointer) {
+    if (*pointer >= m->from && *pointer < m->from + m->n_bytes)
+        *pointer = m->to + (*pointer - m->from);
+}
+
+static void move_vector(const struct move *m, const float **pointer) {
+    const uint8_t *bytes = (const uint8_t *)*pointer;
+    move_bytes(m, &bytes);
+    *pointer = (const float *)(const void *)bytes;
+}
+
+void fct_weights_relocate(struct fct_weights *weights, int n_layers, const uint8_t *from,
+                          size_t n_bytes, const uint8_t *to) {
+    const struct move m = {from, to, n_bytes};
+    move_bytes(&m, &weights->per_layer_model_projection.data);
+    move_vector(&m, &weights->per_layer_projection_norm);
+    move_vector(&m, &weights->norm);
+    move_bytes(&m, &weights->head.data);
+    for (int i = 0; i < n_layers; i++) {
+        struct fct_layer_weights *w = &weights->layers[i];
+        struct fct_matrix *matrices[] = {&w->q,
+                                         &w->k,
+                                         &w->v,
+                                         &w->o,
+                                         &w->gate,
+                                         &w->up,
+                                         &w->down,
+                                         &w->per_layer_gate,
+                                         &w->per_layer_projection};
+        const float **vectors[] = {&w->input_norm,
+                                   &w->post_attention_norm,
+                                   &w->pre_feedforward_norm,
+                                   &w->post_feedforward_norm,
+                                   &w->post_per_layer_norm,
+                                   &w->q_norm,
+                                   &w->k_norm};
+        for (size_t j = 0; j < sizeof matrices / sizeof *matrices; j++)
+            move_bytes(&m, &matrices[j]->data);
+        for (size_t j = 0; j < sizeof vectors / sizeof *vectors; j++) move_vector(&m, vectors[j]);
+    }
+}

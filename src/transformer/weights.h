@@ -1,0 +1,40 @@
+/* weights.h - the network's tensors, as they lie in the packed file. */
+#ifndef FCT_TRANSFORMER_WEIGHTS_H
+#define FCT_TRANSFORMER_WEIGHTS_H
+
+#include "pack/config.h"
+#include "pack/reader.h"
+
+struct fct_layer_weights {
+    const float *input_norm, *post_attention_norm;             /* [hidden] */
+    const float *pre_feedforward_norm, *post_feedforward_norm; /* [hidden] */
+    const float *post_per_layer_norm; /* [hidden]; NULL without per-layer inputs */
+    const float *q_norm, *k_norm;     /* [head_dim]; k_norm NULL without own KV */
+    struct fct_matrix q, k, v, o;     /* k, v: own-KV layers; v: unless keys_as_values */
+    struct fct_matrix gate, up, down;
+    struct fct_matrix per_layer_gate, per_layer_projection; /* hidden -> P, P -> hidden */
+    float scalar;                                           /* layer_scalar */
+};
+
+struct fct_weights {
+    struct fct_table embedding;                   /* [vocab][hidden] */
+    struct fct_table per_layer_embedding;         /* [vocab][n_layers * P] */
+    struct fct_matrix per_layer_model_projection; /* hidden -> n_layers * P */
+    const float *per_layer_projection_norm;       /* [P] */
+    const float *norm;                            /* [hidden] */
+    struct fct_matrix head;                       /* hidden -> vocab */
+    struct fct_layer_weights layers[FCT_MAX_LAYERS];
+    uint64_t bytes_per_token; /* matrices read for one decoded token */
+};
+
+/* Finds every tensor that config asks for, with the shape it must have. Nothing is copied: the pack
+ * must outlive it. */
+fct_status fct_weights_open(struct fct_weights *weights, const struct fct_config *config,
+                            const fct_pack *pack, fct_error *err);
+
+/* Moves every pointer into [from, from + n_bytes) to the same place behind `to` (the hot part lies
+ * elsewhere now). */
+void fct_weights_relocate(struct fct_weights *weights, int n_layers, const uint8_t *from,
+                          size_t n_bytes, const uint8_t *to);
+
+#endif
