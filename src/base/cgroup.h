@@ -1,0 +1,9 @@
+/* cgroup.h - how many CPUs the control groups of this process leave it. */
+#ifndef FCT_BASE_CGROUP_H
+#define FCT_BASE_CGROUP_H
+
+/* Whole CPUs that the quotas allow, at least 1; 0 if there is no quota. groups is the text of
+ * /proc/self/cgroup, mount where the control groups are mounted (/sys/fs/cgroup). */
+int fct_cgroup_cpus(const char *groups, const char *mount);
+
+#endif
