@@ -1,0 +1,13 @@
+# make install: program, library, header, pkg-config file, man pages, notices.
+include(GNUInstallDirs)
+file(RELATIVE_PATH FACET_PC_TO_INCLUDE ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+configure_file(cmake/facet.pc.in facet.pc @ONLY)
+if(TARGET facet-cli)
+  install(TARGETS facet-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(TARGETS facet ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES include/facet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${PROJECT_BINARY_DIR}/facet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(GLOB FACET_MAN_PAGES CONFIGURE_DEPENDS docs/*.1)
+install(FILES ${FACET_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES LICENSE NOTICE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
