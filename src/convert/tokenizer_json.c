@@ -228,7 +228,7 @@ static bool read_merge(const fct_piece_index *index, const json_t *merge, int id
 
 static fct_status read_merges(struct reader *r, const json_t *merges) {
     fct_piece_index *index = fct_piece_index_new(r->pieces, r->n_pieces, r->err);
-    if (!index) return FCT_ERR_FORMAT;
+    if (!index) return r->err->code;
     fct_status status = FCT_OK;
     size_t i;
     json_t *merge;
@@ -266,7 +266,7 @@ static fct_status read_all(struct reader *r) {
 static fct_status parse(struct reader *r) {
     size_t n_bytes;
     char *text = fct_file_read(r->path, MAX_FILE_BYTES, &n_bytes, r->err);
-    if (!text) return FCT_ERR_IO;
+    if (!text) return r->err->code;
     json_error_t error;
     r->root = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &error);
     fct_free(text);
@@ -286,7 +286,8 @@ static fct_status build(const struct reader *r, uint8_t **block, size_t *n_bytes
 
 fct_status fct_tokenizer_json_read(const char *path, uint8_t **block, size_t *n_bytes,
                                    struct fct_tokenizer_summary *summary, fct_error *err) {
-    struct reader r = {.path = path, .err = err};
+    fct_error unwanted;
+    struct reader r = {.path = path, .err = err ? err : &unwanted};
     fct_status status = parse(&r);
     if (status == FCT_OK) status = read_all(&r);
     if (status == FCT_OK) status = build(&r, block, n_bytes);

@@ -99,7 +99,6 @@ fct_status fct_decode(const fct_vocabulary *vocabulary, const int *ids, size_t n
     struct fct_text out = {0};
     for (size_t i = 0; i < n_ids; i++) decode_id(&decoder, ids[i], &out);
     release(&decoder, &out);
-    fct_text_add(&out, "", 0); /* an empty text is a text, too */
     fct_text_free(&decoder.held);
     *text = fct_text_finish(&out, n_bytes, err);
     return *text ? FCT_OK : FCT_ERR_MEMORY;

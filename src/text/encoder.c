@@ -208,10 +208,12 @@ fct_status fct_encode(const fct_vocabulary *v, const char *text, size_t n_bytes,
 }
 
 fct_status fct_ids_add(struct fct_ids *ids, int id, fct_error *err) {
-    fct_status status =
-        fct_grow((void **)&ids->data, &ids->capacity, ids->size + 1, sizeof *ids->data, err);
-    if (status == FCT_OK) ids->data[ids->size++] = id;
-    return status;
+    void *data = ids->data;
+    fct_status status = fct_grow(&data, &ids->capacity, ids->size + 1, sizeof id, err);
+    if (status != FCT_OK) return status;
+    ids->data = data;
+    ids->data[ids->size++] = id;
+    return FCT_OK;
 }
 
 void fct_ids_free(struct fct_ids *ids) {

@@ -1,5 +1,6 @@
 /* vocabulary_build.c - lays pieces, names and merges out as the tokenizer block of a packed file
  * (vocabulary_layout.h). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

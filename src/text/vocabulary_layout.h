@@ -1,26 +1,28 @@
 /* vocabulary_layout.h - the tokenizer block of a packed file, shared by its reader and its builder.
  *
- * All numbers are little-endian. Sections follow each other in this order, each at the next
- * multiple of 64 bytes, zeros between; the block ends at a multiple of 64. u32 ids are indices of
- * pieces.
+ * Numbers are little-endian. Sections follow each other in this order, each at the next multiple of
+ * 64 bytes, zeros between; the block ends at a multiple of 64. An id is the number of a piece.
  *
- *   header       64 bytes   "FCTVOCAB", then u32: version 1, flags, n_pieces, n_merges,
- * n_characters, n_names, n_text; zeros starts       u8[256]    by first byte of a name: 1 if some
- * control token begins with it, 2 if an always matched piece does bytes        u32[256]   id of the
- * piece of each byte kinds        u8[n_pieces]               bits: 1 control token, 2 always
- * matched in text, 4 byte piece "<0xHH>" pieces       u32[n_pieces + 1]          where each piece
- * begins in text; it ends where the next begins; empty: no such piece characters   {u32 character,
- * u32 id}[n_characters]           pieces of one character, sorted by it names        u32[n_names]
- * ids of control and always matched pieces, sorted by their bytes lefts        u32[n_pieces + 1]
- * first merge whose left side is this piece merges       {u32 right, u32 rank, u32 id}[n_merges]
- * for each left piece, sorted by the right one text         u8[n_text]                 UTF-8 of all
- * pieces, space written as U+2581
+ *   header      64 bytes: "FCTVOCAB", then u32 version (1), flags, n_pieces, n_merges,
+ *               n_characters, n_names, n_text; the rest zeros
+ *   starts      u8[256], by the first byte of a name: bit 1 if a control token begins with it,
+ *               bit 2 if an always matched piece does
+ *   bytes       u32[256]: id of the piece of each byte
+ *   kinds       u8[n_pieces]: bit 1 control token, 2 always matched in text, 4 byte piece "<0xHH>"
+ *   pieces      u32[n_pieces + 1]: where each piece begins in text; it ends where the next begins;
+ *               one without bytes is a slot without a piece
+ *   characters  {u32 character, u32 id}[n_characters]: pieces of one character, sorted by it
+ *   names       u32[n_names]: ids of control and always matched pieces, sorted by their bytes
+ *   lefts       u32[n_pieces + 1]: number of the first merge whose left side is this piece
+ *   merges      {u32 right, u32 rank, u32 id}[n_merges]: what the left piece and `right` make;
+ *               those of one left piece sorted by `right`
+ *   text        u8[n_text]: UTF-8 of all pieces, space written as U+2581
  *
  * flags: 1 no merge joins a newline with another character, 2 the same for the tab. */
 #ifndef FCT_TEXT_VOCABULARY_LAYOUT_H
 #define FCT_TEXT_VOCABULARY_LAYOUT_H
 
-#include "base/memory.h"
+#include <stdint.h>
 
 #define FCT_VOCABULARY_MAGIC "FCTVOCAB"
 #define FCT_VOCABULARY_VERSION 1u
