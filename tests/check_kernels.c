@@ -1,0 +1,90 @@
+/* check_kernels.c - every table that this CPU runs against portable.c, bit for bit, over many
+ * shapes. check_kernels [NAME...] checks the tables named. Exit code 1 if a table differs. */
+#include "kernels/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT = 256 };
+
+static const struct {
+    enum fct_scheme scheme;
+    int group;
+} schemes[] = {{FCT_Q4, 32}, {FCT_Q4, 64}, {FCT_Q4, 128}, {FCT_Q4, 0},
+               {FCT_Q8, 32}, {FCT_Q8, 0},  {FCT_Q2, 0},   {FCT_F32, 0}};
+
+static const struct {
+    int rows, columns, begin, end;
+} shapes[] = {{16, 32, 0, 1},   {17, 96, 0, 2},   {40, 160, 1, 3}, {48, 256, 0, 3},
+              {80, 1536, 1, 4}, {64, 1536, 0, 4}, {33, 608, 2, 3}, {32, 6144, 0, 2}};
+
+static bool check_matrices(const struct fct_kernels *kernels, char *what) {
+    static const int many_tokens[] = {29, 130};
+    for (size_t s = 0; s < sizeof schemes / sizeof *schemes; s++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+            for (int tokens = 1; tokens <= 19; tokens++) {
+                struct fct_matmul_case it = {schemes[s].scheme,
+                                             schemes[s].group,
+                                             shapes[i].rows,
+                                             shapes[i].columns,
+                                             tokens < 18 ? tokens : many_tokens[tokens - 18],
+                                             shapes[i].begin,
+                                             shapes[i].end};
+                if (it.scheme != FCT_F32 && !fct_check_matmul(kernels, &it, what, TEXT))
+                    return false;
+                if (tokens % 6 < 2 && !fct_check_matmul_f32(kernels, &it, what, TEXT)) return false;
+            }
+    return true;
+}
+
+static bool check_attention(const struct fct_kernels *kernels, char *what) {
+    static const int heads[] = {16, 32, 64, 256, 512},
+                     queries[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 19};
+    static const int windows[][2] = {{0, 128}, {0, 1}, {127, 128}, {15, 17}, {16, 32}, {37, 105}};
+    for (int type = FCT_KV_TYPE_F32; type <= FCT_KV_TYPE_Q8; type++)
+        for (size_t h = 0; h < sizeof heads / sizeof *heads; h++)
+            for (size_t q = 0; q < sizeof queries / sizeof *queries; q++)
+                for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
+                    struct fct_attend_case it = {(enum fct_kv_type)type, heads[h], queries[q],
+                                                 windows[w][0], windows[w][1]};
+                    if (!fct_check_attend(kernels, &it, what, TEXT)) return false;
+                }
+    return true;
+}
+
+static bool check_vectors(const struct fct_kernels *kernels, char *what) {
+    static const int lengths[] = {16, 32, 48, 64, 256, 1536, 6144};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        if (!fct_check_vectors(kernels, lengths[i], what, TEXT)) return false;
+    for (int scheme = FCT_F32; scheme <= FCT_Q2; scheme++)
+        for (int blocks = 1; blocks <= 7; blocks += 2)
+            if (!fct_check_lookup(kernels, (enum fct_scheme)scheme, blocks, blocks * 37, what,
+                                  TEXT) ||
+                !fct_check_lookup(kernels, (enum fct_scheme)scheme, blocks, blocks * 256, what,
+                                  TEXT))
+                return false;
+    return true;
+}
+
+static int check_table(const char *name) {
+    char what[TEXT] = "";
+    const struct fct_kernels *kernels = fct_kernels_select(name);
+    if (!kernels) {
+        printf("%s: SKIP, this CPU cannot run it\n", name);
+        return 0;
+    }
+    bool good = check_vectors(kernels, what) && check_attention(kernels, what) &&
+                check_matrices(kernels, what) && fct_kernels_check(kernels, what, sizeof what);
+    printf("%s: %s%s\n", name, good ? "same bits as portable" : "DIFFERS, ", what);
+    return good ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    int result = 0;
+    if (argc > 1)
+        for (int i = 1; i < argc; i++) result |= check_table(argv[i]);
+    else
+        for (const char *const *name = fct_kernels_names(); *name; name++)
+            result |= check_table(*name);
+    return result;
+}
