@@ -187,7 +187,7 @@ static void read_sizes(struct reading *r, struct fct_config *out, const json_t *
     out->n_layers = read_int(r, "num_hidden_layers", 0, 1, FCT_MAX_LAYERS);
     out->n_heads = read_int(r, "num_attention_heads", 0, 1, 1024);
     out->vocab_size = read_int(r, "vocab_size", 0, 1, 1 << 24);
-    out->per_layer_size = read_int(r, "hidden_size_per_layer_input", 0, 0, 1 << 14);
+    out->per_layer_size = read_int(r, "hidden_size_per_layer_input", 0, 0, FCT_MAX_PER_LAYER_SIZE);
     out->per_layer_vocab_size =
         out->per_layer_size ? read_int(r, "vocab_size_per_layer_input", out->vocab_size, 1, 1 << 24)
                             : 0;

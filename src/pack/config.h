@@ -6,7 +6,7 @@
 
 #include "facet.h"
 
-enum { FCT_MAX_LAYERS = 256 };
+enum { FCT_MAX_LAYERS = 256, FCT_MAX_PER_LAYER_SIZE = 4096 };
 
 /* One layer of the stack. */
 struct fct_layer_config {

@@ -1,0 +1,131 @@
+/* attend.c - attention over the cache: by chunks of positions, always the same ones, merged in
+ * order.
+ *
+ * A chunk's result depends on nothing but the query and the chunk, and results are merged in order
+ * of position. So it makes no difference to a single bit whether one thread walks all chunks
+ * (prompts: every thread has tokens of its own) or the chunks of one token are shared among the
+ * threads (decoding). No score matrix ever exists beyond a chunk. */
+#include "transformer/blocks_of_layer.h"
+
+/* Positions [begin, end) that a token sees. */
+static struct fct_span visible(const struct fct_pass *p, int layer, int t) {
+    int position = p->cache->n_tokens + t, window = p->config->sliding_window;
+    bool cut = !p->config->layers[layer].full && position + 1 > window;
+    return (struct fct_span){cut ? position + 1 - window : 0, position + 1};
+}
+
+/* The chunks that hold positions of a span. */
+static struct fct_span chunks_of(struct fct_span positions) {
+    return (struct fct_span){positions.begin / FCT_KV_CHUNK,
+                             (positions.end - 1) / FCT_KV_CHUNK + 1};
+}
+
+/* The query heads of token t that share kv_head, against what they see of one chunk. False: nothing
+ * of it. */
+static bool attend_chunk(const struct fct_pass *p, int layer, int t, int kv_head, int chunk,
+                         struct fct_partial out) {
+    const struct fct_layer_config *shape = &p->config->layers[layer];
+    struct fct_span seen = visible(p, layer, t);
+    int start = chunk * FCT_KV_CHUNK, group = p->config->n_heads / shape->n_kv_heads;
+    struct fct_attend job;
+    job.begin = seen.begin > start ? seen.begin - start : 0;
+    job.end = seen.end - start < FCT_KV_CHUNK ? seen.end - start : FCT_KV_CHUNK;
+    if (job.begin >= job.end) return false;
+    fct_kv_layer_chunk(&p->cache->layers[shape->kv_layer], p->cache->type, kv_head, start, &job);
+    job.n_queries = group;
+    job.queries =
+        p->scratch->queries + ((size_t)t * (size_t)p->config->n_heads + (size_t)(kv_head * group)) *
+                                  (size_t)shape->head_dim;
+    p->kernels->attend(&job, out);
+    return true;
+}
+
+/* Where the result of a token's heads of kv_head goes: [group][head_dim]. */
+static float *attended_row(const struct fct_pass *p, int layer, int t, int first_head) {
+    size_t head_dim = (size_t)p->config->layers[layer].head_dim;
+    return p->scratch->attended.values +
+           ((size_t)t * (size_t)p->config->n_heads + (size_t)first_head) * head_dim;
+}
+
+/* A block of tokens walks through the chunks together, so that a chunk comes into the cache once
+ * for all of them. */
+static void attend_block(const struct fct_pass *p, struct fct_attention_room *room, int layer,
+                         struct fct_span tokens, int kv_head) {
+    const struct fct_layer_config *shape = &p->config->layers[layer];
+    int group = p->config->n_heads / shape->n_kv_heads, d = shape->head_dim;
+    int first = chunks_of(visible(p, layer, tokens.begin)).begin,
+        last = chunks_of(visible(p, layer, tokens.end - 1)).end;
+    struct fct_partial more = {room->max, room->sum, room->out};
+    for (int chunk = first; chunk < last; chunk++)
+        for (int t = tokens.begin; t < tokens.end; t++) {
+            size_t at = (size_t)(t - tokens.begin) * (size_t)p->config->n_heads;
+            struct fct_partial total = {room->total_max + at, room->total_sum + at,
+                                        attended_row(p, layer, t, kv_head * group)};
+            if (chunk == chunks_of(visible(p, layer, t)).begin)
+                attend_chunk(p, layer, t, kv_head, chunk, total);
+            else if (attend_chunk(p, layer, t, kv_head, chunk, more))
+                p->kernels->merge(group, d, total, more);
+        }
+    for (int t = tokens.begin; t < tokens.end; t++) {
+        size_t at = (size_t)(t - tokens.begin) * (size_t)p->config->n_heads;
+        float *row = attended_row(p, layer, t, kv_head * group);
+        struct fct_partial total = {room->total_max + at, room->total_sum + at, row};
+        p->kernels->finish(group, d, total, row);
+    }
+}
+
+static void attend_by_tokens(const struct fct_pass *p, struct fct_team team, int layer,
+                             struct fct_span span) {
+    int n = span.end - span.begin, size = n / (4 * team.size);
+    size = size < 1 ? 1 : size > FCT_TOKEN_BLOCK ? FCT_TOKEN_BLOCK : size;
+    for (int begin = span.begin + team.index * size; begin < span.end; begin += team.size * size) {
+        struct fct_span tokens = {begin, begin + size < span.end ? begin + size : span.end};
+        for (int kv_head = 0; kv_head < p->config->layers[layer].n_kv_heads; kv_head++)
+            attend_block(p, &p->scratch->rooms[team.index], layer, tokens, kv_head);
+    }
+}
+
+/* The partial result of a chunk, heads from first_head on; t counts from the span's begin. */
+static struct fct_partial partial_of(const struct fct_pass *p, int layer, int t, int first_head,
+                                     int chunk) {
+    const struct fct_scratch *s = p->scratch;
+    size_t at = ((size_t)t * (size_t)s->max_chunks + (size_t)chunk) * (size_t)p->config->n_heads +
+                (size_t)first_head;
+    return (struct fct_partial){s->partial_max + at, s->partial_sum + at,
+                                s->partial_out + at * (size_t)p->config->layers[layer].head_dim};
+}
+
+/* Every member takes some chunks of every token, then some heads to merge. */
+static void attend_by_chunks(const struct fct_pass *p, struct fct_team team, int layer,
+                             struct fct_span span) {
+    const struct fct_layer_config *shape = &p->config->layers[layer];
+    int n_kv = shape->n_kv_heads, n_heads = p->config->n_heads, group = n_heads / n_kv, begin, end;
+    for (int t = span.begin; t < span.end; t++) {
+        struct fct_span chunks = chunks_of(visible(p, layer, t));
+        fct_team_share(team, (chunks.end - chunks.begin) * n_kv, 1, &begin, &end);
+        for (int i = begin; i < end; i++) {
+            int chunk = chunks.begin + i / n_kv, kv_head = i % n_kv;
+            attend_chunk(
+                p, layer, t, kv_head, chunk,
+                partial_of(p, layer, t - span.begin, kv_head * group, chunk - chunks.begin));
+        }
+    }
+    fct_team_wait(team);
+    fct_team_share(team, (span.end - span.begin) * n_heads, 1, &begin, &end);
+    for (int i = begin; i < end; i++) {
+        int t = i / n_heads, head = i % n_heads;
+        struct fct_span chunks = chunks_of(visible(p, layer, span.begin + t));
+        struct fct_partial total = partial_of(p, layer, t, head, 0);
+        for (int chunk = 1; chunk < chunks.end - chunks.begin; chunk++)
+            p->kernels->merge(1, shape->head_dim, total, partial_of(p, layer, t, head, chunk));
+        p->kernels->finish(1, shape->head_dim, total, attended_row(p, layer, span.begin + t, head));
+    }
+}
+
+void fct_attend(const struct fct_pass *p, struct fct_team team, int layer, struct fct_span span) {
+    int n = span.end - span.begin;
+    if (n < team.size && n <= FCT_FEW_TOKENS)
+        attend_by_chunks(p, team, layer, span);
+    else
+        attend_by_tokens(p, team, layer, span);
+}
