@@ -1,0 +1,26 @@
+/* model.h - a packed model opened for running: immutable, shared by sessions. */
+#ifndef FCT_ENGINE_MODEL_H
+#define FCT_ENGINE_MODEL_H
+
+#include "kernels/kernels.h"
+#include "pack/reader.h"
+#include "text/chat.h"
+#include "transformer/weights.h"
+
+enum { FCT_MAX_ENDS = 16 };
+
+struct fct_model {
+    fct_pack *pack;
+    struct fct_config config;
+    struct fct_weights weights;
+    const struct fct_kernels *kernels;
+    fct_vocabulary *vocabulary; /* NULL: the file carries none */
+    enum fct_chat_format chat;
+    bool float_weights; /* scheme f32: cache and activations are float unless asked otherwise */
+    int bos_id;         /* -1: none */
+    int ends[FCT_MAX_ENDS], n_ends;
+    fct_sampling sampling;
+    double load_seconds;
+};
+
+#endif

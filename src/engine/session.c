@@ -1,0 +1,218 @@
+/* session.c - a session is handed whole prefixes and finds itself what it can keep. */
+#include "engine/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum {
+    DEFAULT_CONTEXT = 8192,
+    DEFAULT_BATCH = 256,
+    MAX_BATCH = 4096,
+    MAX_THREADS = 256,
+    FEW_TOKENS = 8
+};
+
+static fct_status choose_sizes(fct_session *s, const fct_session_options *o, fct_error *err) {
+    int max = s->model->config.max_positions, cpus = fct_cpu_count();
+    s->context = o->context ? o->context : max < DEFAULT_CONTEXT ? max : DEFAULT_CONTEXT;
+    s->batch = o->batch ? o->batch : DEFAULT_BATCH;
+    s->decode_threads = o->decode_threads ? o->decode_threads : cpus;
+    s->prefill_threads = o->prefill_threads ? o->prefill_threads : cpus;
+    if (s->context < 1 || s->context > max)
+        return fct_fail(err, FCT_ERR_ARGUMENT, "a context of %d positions: the model has 1 to %d",
+                        s->context, max);
+    if (s->batch < 1 || s->batch > MAX_BATCH)
+        return fct_fail(err, FCT_ERR_ARGUMENT, "a batch of %d tokens: it must be 1 to %d", s->batch,
+                        MAX_BATCH);
+    if (s->batch > s->context) s->batch = s->context;
+    if (s->decode_threads < 1 || s->decode_threads > MAX_THREADS || s->prefill_threads < 1 ||
+        s->prefill_threads > MAX_THREADS)
+        return fct_fail(err, FCT_ERR_ARGUMENT, "%d and %d threads: it must be 1 to %d",
+                        s->decode_threads, s->prefill_threads, MAX_THREADS);
+    return FCT_OK;
+}
+
+static enum fct_kv_type choose_kv(const fct_session *s, fct_kv kv) {
+    if (kv == FCT_KV_AUTO) kv = s->model->float_weights ? FCT_KV_F32 : FCT_KV_F16;
+    return kv == FCT_KV_F32 ? FCT_KV_TYPE_F32 : kv == FCT_KV_Q8 ? FCT_KV_TYPE_Q8 : FCT_KV_TYPE_F16;
+}
+
+fct_session *fct_session_new(const fct_model *model, const fct_session_options *options,
+                             fct_error *err) {
+    static const fct_session_options defaults;
+    if (!options) options = &defaults;
+    fct_session *s = fct_new(sizeof *s, err);
+    if (!s) return NULL;
+    s->model = model;
+    if (choose_sizes(s, options, err) != FCT_OK) goto failed;
+    s->float_activations = options->activations == FCT_ACTIVATIONS_F32 ||
+                           (options->activations == FCT_ACTIVATIONS_AUTO && model->float_weights);
+    int n_threads = s->decode_threads > s->prefill_threads ? s->decode_threads : s->prefill_threads;
+    s->ids = fct_new_array((size_t)s->context, sizeof *s->ids, err);
+    if (!s->ids) goto failed;
+    if (fct_kv_cache_init(&s->cache, &model->config, choose_kv(s, options->kv), s->context,
+                          s->batch, err) != FCT_OK)
+        goto failed;
+    if (fct_scratch_init(&s->scratch, &model->config, s->batch, n_threads, s->context, err) !=
+        FCT_OK)
+        goto failed;
+    if (fct_sampler_init(&s->sampler, model->config.vocab_size, s->context, err) != FCT_OK)
+        goto failed;
+    s->pool = fct_pool_new(n_threads, err);
+    if (!s->pool) goto failed;
+    return s;
+failed:
+    fct_session_free(s);
+    return NULL;
+}
+
+void fct_session_free(fct_session *s) {
+    if (!s) return;
+    fct_pool_free(s->pool);
+    fct_sampler_free(&s->sampler);
+    fct_scratch_free(&s->scratch);
+    fct_kv_cache_free(&s->cache);
+    free(s->ids);
+    free(s);
+}
+
+fct_session_info fct_session_describe(const fct_session *s) {
+    static const char *const kinds[] = {"f32", "f16", "q8"};
+    return (fct_session_info){.context = s->context,
+                              .batch = s->batch,
+                              .decode_threads = s->decode_threads,
+                              .prefill_threads = s->prefill_threads,
+                              .kv = kinds[s->cache.type],
+                              .activations = s->float_activations ? "f32" : "q8",
+                              .kv_bytes = s->cache.n_bytes,
+                              .scratch_bytes = s->scratch.n_bytes,
+                              .n_tokens = s->n_ids,
+                              .n_reused = s->n_reused,
+                              .n_read = s->n_read};
+}
+
+static fct_status check_ids(const fct_session *s, const int *ids, int n_ids, fct_error *err) {
+    if (n_ids < 1)
+        return fct_fail(err, FCT_ERR_ARGUMENT, "an empty prompt: there must be at least one id");
+    if (n_ids > s->context)
+        return fct_fail(err, FCT_ERR_CONTEXT,
+                        "the prompt has %d tokens, the context only %d: make it larger with -c",
+                        n_ids, s->context);
+    for (int i = 0; i < n_ids; i++)
+        if (ids[i] < 0 || ids[i] >= s->model->config.vocab_size)
+            return fct_fail(err, FCT_ERR_ARGUMENT,
+                            "id %d at position %d: the vocabulary has ids 0 to %d", ids[i], i,
+                            s->model->config.vocab_size - 1);
+    return FCT_OK;
+}
+
+static struct fct_pass pass_of(fct_session *s, const int *ids, int n_tokens,
+                               enum fct_wanted wanted) {
+    return (struct fct_pass){&s->model->config,
+                             &s->model->weights,
+                             s->model->kernels,
+                             &s->cache,
+                             &s->scratch,
+                             s->float_activations,
+                             ids,
+                             n_tokens,
+                             wanted};
+}
+
+static int threads_for(const fct_session *s, int n_tokens) {
+    return n_tokens <= FEW_TOKENS ? s->decode_threads : s->prefill_threads;
+}
+
+/* Reads s->ids from where the cache ends. */
+static fct_status read_rest(fct_session *s, fct_error *err) {
+    while (s->cache.n_tokens < s->n_ids) {
+        int at = s->cache.n_tokens, n = s->n_ids - at < s->batch ? s->n_ids - at : s->batch;
+        bool last = at + n == s->n_ids;
+        struct fct_pass pass = pass_of(s, s->ids + at, n, last ? FCT_WANT_LAST : FCT_WANT_CACHE);
+        int n_threads = threads_for(s, n);
+        fct_status status = fct_forward(&pass, s->pool, n_threads, err);
+        if (status != FCT_OK) return status;
+        if (last) s->best = fct_forward_best(&pass, 0, n_threads);
+    }
+    s->logits_valid = true;
+    return FCT_OK;
+}
+
+fct_status fct_session_prefill(fct_session *s, const int *ids, int n_ids, fct_error *err) {
+    fct_status status = check_ids(s, ids, n_ids, err);
+    if (status != FCT_OK) return status;
+    int same = 0, held = s->cache.n_tokens;
+    while (same < n_ids && same < held && s->ids[same] == ids[same]) same++;
+    bool nothing_to_do = same == n_ids && held == n_ids && s->n_ids == n_ids && s->logits_valid;
+    if (!nothing_to_do) {
+        /* The last token is read again even if its keys are there: its logits are what is wanted.
+         */
+        same = fct_kv_cache_keepable(&s->cache, same < n_ids ? same : n_ids - 1);
+        fct_kv_cache_rewind(&s->cache, same);
+        s->logits_valid = false;
+        if (s->ids != ids) memmove(s->ids, ids, (size_t)n_ids * sizeof *ids);
+        s->n_ids = n_ids;
+    }
+    s->n_reused = same;
+    s->n_read = n_ids - same;
+    return nothing_to_do ? FCT_OK : read_rest(s, err);
+}
+
+fct_status fct_session_append(fct_session *s, int id, fct_error *err) {
+    if (s->n_ids >= s->context)
+        return fct_fail(err, FCT_ERR_CONTEXT, "the context of %d tokens is full", s->context);
+    fct_status status = check_ids(s, &id, 1, err);
+    if (status != FCT_OK) return status;
+    s->n_reused = s->cache.n_tokens;
+    s->ids[s->n_ids++] = id;
+    s->n_read = s->n_ids - s->n_reused;
+    s->logits_valid = false;
+    return read_rest(s, err);
+}
+
+const float *fct_session_logits(fct_session *s) { return s->scratch.logits; }
+
+void fct_session_rewind(fct_session *s, int n_tokens) {
+    if (n_tokens >= s->n_ids) return;
+    s->n_ids = n_tokens < 0 ? 0 : n_tokens;
+    fct_kv_cache_rewind(&s->cache, fct_kv_cache_keepable(&s->cache, s->n_ids));
+    s->logits_valid = false;
+}
+
+/* Hands out the logits of a whole pass, some rows at a time. */
+static fct_status hand_out(fct_session *s, const struct fct_pass *pass, int first,
+                           fct_logits_fn row, void *user, fct_error *err) {
+    for (int begin = 0; begin < pass->n_tokens; begin += FCT_LOGITS_AT_ONCE) {
+        int end = begin + FCT_LOGITS_AT_ONCE < pass->n_tokens ? begin + FCT_LOGITS_AT_ONCE
+                                                              : pass->n_tokens;
+        fct_status status = fct_forward_logits(pass, begin, end, s->pool, s->prefill_threads, err);
+        if (status != FCT_OK) return status;
+        for (int i = begin; i < end; i++)
+            if (!row(user, first + i,
+                     s->scratch.logits + (size_t)(i - begin) * (size_t)s->scratch.logits_stride))
+                return fct_fail(err, FCT_ERR_CANCELLED, "cancelled at position %d", first + i);
+    }
+    return FCT_OK;
+}
+
+fct_status fct_session_score(fct_session *s, const int *ids, int n_ids, fct_logits_fn row,
+                             void *user, fct_error *err) {
+    fct_status status = check_ids(s, ids, n_ids, err);
+    if (status != FCT_OK) return status;
+    fct_session_rewind(s, 0);
+    fct_kv_cache_rewind(&s->cache, 0);
+    memmove(s->ids, ids, (size_t)n_ids * sizeof *ids);
+    s->n_reused = 0;
+    s->n_read = n_ids;
+    for (int at = 0; at < n_ids && status == FCT_OK; at += s->batch) {
+        int n = n_ids - at < s->batch ? n_ids - at : s->batch;
+        struct fct_pass pass = pass_of(s, s->ids + at, n, FCT_WANT_ALL);
+        status = fct_forward(&pass, s->pool, s->prefill_threads, err);
+        if (status == FCT_OK) status = hand_out(s, &pass, at, row, user, err);
+        s->n_ids = s->cache.n_tokens;
+    }
+    return status;
+}

@@ -1,0 +1,25 @@
+/* session.h - a conversation's state: its ids, their keys and values, and the room to compute in.
+ */
+#ifndef FCT_ENGINE_SESSION_H
+#define FCT_ENGINE_SESSION_H
+
+#include "engine/model.h"
+#include "engine/sampler.h"
+#include "transformer/forward.h"
+
+struct fct_session {
+    const fct_model *model;
+    fct_pool *pool;
+    struct fct_kv_cache cache;
+    struct fct_scratch scratch;
+    struct fct_sampler sampler;
+    int context, batch, decode_threads, prefill_threads;
+    bool float_activations;
+    int *ids;          /* [context]; the first cache.n_tokens of them are in the cache */
+    int n_ids;         /* that the caller believes to be held */
+    bool logits_valid; /* scratch.logits are those after the last id */
+    int best;          /* their argmax */
+    int n_reused, n_read;
+};
+
+#endif
