@@ -1,0 +1,37 @@
+/* quantize.h - floats into the layouts of kernels/blocks.h: strips of a matrix, rows of a table. */
+#ifndef FCT_CONVERT_QUANTIZE_H
+#define FCT_CONVERT_QUANTIZE_H
+
+#include "facet.h"
+#include "kernels/blocks.h"
+
+/* Where numbers come from, for messages: a tensor and the row that x begins with. */
+struct fct_rows_origin {
+    const char *tensor;
+    int first_row;
+};
+
+/* Writes one strip, fct_strip_bytes(scheme, group, columns) long, from its n_rows (1 .. 16) rows x
+ * [n_rows][columns]; rows that are missing become zeros. Schemes: FCT_F32; FCT_Q8 with group 32 or
+ * 0; FCT_Q4 with group 32, 64 or 128. FCT_ERR_NUMERIC if a weight is NaN or infinite, or too large
+ * for a float16 scale: the message has its place. */
+fct_status fct_quantize_strip(enum fct_scheme scheme, int group, const float *x, int n_rows,
+                              int columns, uint8_t *strip, struct fct_rows_origin origin,
+                              fct_error *err);
+
+/* Writes one row of a table, fct_table_row_bytes(scheme, blocks, columns) long. Schemes: FCT_F32,
+ * FCT_Q8, FCT_Q4, the last with blocks of a multiple of 16 inputs. Fails as fct_quantize_strip
+ * does. */
+fct_status fct_quantize_table_row(enum fct_scheme scheme, int blocks, const float *x, int columns,
+                                  uint8_t *row, struct fct_rows_origin origin, fct_error *err);
+
+/* FCT_ERR_NUMERIC if one of x [n_rows][columns] is NaN or infinite. */
+fct_status fct_check_finite(const float *x, size_t n_rows, int columns,
+                            struct fct_rows_origin origin, fct_error *err);
+
+/* The scheme and group that a matrix of this many columns gets when `scheme` with `group` was asked
+ * for: the group must divide the columns, or else the largest of 128, 64, 32 that does and exists
+ * for the scheme, or else int8 with one scale a row. */
+void fct_choose_layout(enum fct_scheme *scheme, int *group, int columns);
+
+#endif

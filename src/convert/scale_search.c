@@ -1,0 +1,146 @@
+/* scale_search.c - the scale that loses least when weights become 4-bit codes.
+ *
+ * All loops run over 16 lanes in the inner dimension, each lane its own sum in order of i: the
+ * compiler turns them into vector instructions without changing a bit, so a file is the same on
+ * every machine. */
+#include "convert/scale_search.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/half.h"
+
+/* The extreme weight (largest magnitude, with its sign) divided by these. -8: GGUF's Q4_0. 8: the
+ * same mirrored, the extreme is clipped to 7. 7 down to 1: the extreme lies on that code. Beyond 8:
+ * the extreme is clipped for the sake of the others; between: the extreme falls between codes. */
+static const float divisors[] = {-8.0f, 7.0f, 8.0f, -7.5f, -8.5f, -9.0f, 7.5f, 8.5f,
+                                 6.5f,  6.0f, 5.0f, 4.0f,  3.0f,  2.0f,  1.0f};
+enum { N_DIVISORS = sizeof divisors / sizeof *divisors, N_REFITS = 2 };
+
+typedef const float (*lanes)[FCT_LANES];
+
+struct search {
+    lanes x;
+    int n;
+    bool shared; /* all lanes have one scale, a float32; else each its own, a float16 */
+    float scale[FCT_LANES], error[FCT_LANES]; /* the best so far */
+};
+
+/* Added and taken away again, it leaves a float without its fraction, rounded to the nearest even
+ * (|v| < 2^22). */
+static const float ROUNDER = 0x1.8p23f;
+
+static void invert(const float scale[FCT_LANES], float inverse[FCT_LANES]) {
+    for (int r = 0; r < FCT_LANES; r++) inverse[r] = scale[r] == 0.0f ? 0.0f : 1.0f / scale[r];
+}
+
+void fct_round_codes(lanes x, int n, const float scale[FCT_LANES], float lowest, float highest,
+                     float (*code)[FCT_LANES]) {
+    float inverse[FCT_LANES];
+    invert(scale, inverse);
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < FCT_LANES; r++) {
+            float v = (x[i][r] * inverse[r] + ROUNDER) - ROUNDER;
+            v = v < lowest ? lowest : v;
+            code[i][r] = v > highest ? highest : v;
+        }
+}
+
+/* Sums over lanes if they share a scale: every lane gets the whole. */
+static void share(const struct search *s, float sum[FCT_LANES]) {
+    if (!s->shared) return;
+    float total = 0.0f;
+    for (int r = 0; r < FCT_LANES; r++) total += sum[r];
+    for (int r = 0; r < FCT_LANES; r++) sum[r] = total;
+}
+
+/* The squared error of every lane with these scales. */
+static void measure(const struct search *s, const float scale[FCT_LANES], float error[FCT_LANES]) {
+    float inverse[FCT_LANES], sum[FCT_LANES] = {0};
+    invert(scale, inverse);
+    for (int i = 0; i < s->n; i++)
+        for (int r = 0; r < FCT_LANES; r++) {
+            float v = (s->x[i][r] * inverse[r] + ROUNDER) - ROUNDER;
+            v = v < -8.0f ? -8.0f : v;
+            v = v > 7.0f ? 7.0f : v;
+            float left = s->x[i][r] - v * scale[r];
+            sum[r] += left * left;
+        }
+    share(s, sum);
+    memcpy(error, sum, sizeof sum);
+}
+
+/* What can be stored of a scale: a float16, or a float32 that is not so small that its inverse
+ * overflows. Zero has no sign. */
+static float storable(const struct search *s, float scale) {
+    if (!s->shared) return fct_half_float(fct_float_half(scale)) + 0.0f;
+    return fabsf(scale) < FLT_MIN ? 0.0f : scale;
+}
+
+/* Keeps the candidate in the lanes where it is better. An infinite scale has a NaN for an error:
+ * nothing is better, and it is better than nothing. */
+static void try_scales(struct search *s, const float wish[FCT_LANES]) {
+    float scale[FCT_LANES], error[FCT_LANES];
+    for (int r = 0; r < FCT_LANES; r++) scale[r] = storable(s, wish[r]);
+    measure(s, scale, error);
+    for (int r = 0; r < FCT_LANES; r++)
+        if (error[r] < s->error[r]) {
+            s->scale[r] = scale[r];
+            s->error[r] = error[r];
+        }
+}
+
+/* The weight of largest magnitude, with its sign; the first of equals. */
+static void find_extremes(const struct search *s, float extreme[FCT_LANES]) {
+    float best[FCT_LANES] = {0};
+    for (int i = 0; i < s->n; i++)
+        for (int r = 0; r < FCT_LANES; r++)
+            best[r] = fabsf(s->x[i][r]) > fabsf(best[r]) ? s->x[i][r] : best[r];
+    for (int r = 1; s->shared && r < FCT_LANES; r++)
+        if (fabsf(best[r]) > fabsf(best[0])) best[0] = best[r];
+    for (int r = 0; r < FCT_LANES; r++) extreme[r] = s->shared ? best[0] : best[r];
+}
+
+/* The scale that fits best to the codes that the present one gives: sum(x q) / sum(q q). */
+static void refit(struct search *s) {
+    float xq[FCT_LANES] = {0}, qq[FCT_LANES] = {0}, inverse[FCT_LANES], scale[FCT_LANES];
+    invert(s->scale, inverse);
+    for (int i = 0; i < s->n; i++)
+        for (int r = 0; r < FCT_LANES; r++) {
+            float v = (s->x[i][r] * inverse[r] + ROUNDER) - ROUNDER;
+            v = v < -8.0f ? -8.0f : v;
+            v = v > 7.0f ? 7.0f : v;
+            xq[r] += s->x[i][r] * v;
+            qq[r] += v * v;
+        }
+    share(s, xq);
+    share(s, qq);
+    for (int r = 0; r < FCT_LANES; r++) scale[r] = qq[r] > 0.0f ? xq[r] / qq[r] : s->scale[r];
+    try_scales(s, scale);
+}
+
+static void search(struct search *s) {
+    float extreme[FCT_LANES], scale[FCT_LANES];
+    find_extremes(s, extreme);
+    for (int r = 0; r < FCT_LANES; r++) s->scale[r] = storable(s, extreme[r] / divisors[0]);
+    measure(s, s->scale, s->error);
+    for (int c = 1; c < N_DIVISORS; c++) {
+        for (int r = 0; r < FCT_LANES; r++) scale[r] = extreme[r] / divisors[c];
+        try_scales(s, scale);
+    }
+    for (int i = 0; i < N_REFITS; i++) refit(s);
+}
+
+void fct_search_group_scales(lanes x, int n, float scale[FCT_LANES]) {
+    struct search s = {.x = x, .n = n};
+    search(&s);
+    memcpy(scale, s.scale, sizeof s.scale);
+}
+
+float fct_search_block_scale(lanes x, int n) {
+    struct search s = {.x = x, .n = n, .shared = true};
+    search(&s);
+    return s.scale[0];
+}
