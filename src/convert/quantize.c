@@ -147,8 +147,7 @@ fct_status fct_quantize_strip(enum fct_scheme scheme, int group, const float *x,
     if (status != FCT_OK) return status;
     if (scheme == FCT_F32) {
         for (int i = 0; i < columns; i++)
-            load_lanes(x, n_rows, columns, i, 1,
-                       (void *)(strip + (size_t)i * FCT_LINE));
+            load_lanes(x, n_rows, columns, i, 1, (void *)(strip + (size_t)i * FCT_LINE));
         return FCT_OK;
     }
     if (group) return pack_groups(scheme, group, x, n_rows, columns, strip, origin, err);

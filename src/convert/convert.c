@@ -1,0 +1,273 @@
+/* convert.c - fct_convert: a checkpoint becomes a packed file. */
+#include <stdarg.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "convert/pack_metadata.h"
+#include "convert/stream.h"
+#include "text/vocabulary.h"
+
+/* XXH3-64 of the chat template whose rules facet follows (google/gemma-4-E2B-it, July 2026), white
+ * space at the end not counted. */
+static const XXH64_hash_t KNOWN_TEMPLATE = 0x6b025fb2ff9052d9;
+
+struct conversion {
+    const fct_convert_options *options;
+    const char *weights, *tables; /* names of schemes */
+    struct fct_plan_schemes schemes;
+    fct_source *source;
+    struct fct_config config;
+    struct fct_plan plan;
+    uint8_t *vocabulary; /* the block; NULL: none */
+    size_t vocabulary_bytes;
+    const char *chat;
+    json_t *expected; /* NULL: none */
+    fct_pack_writer *writer;
+    fct_error *err;
+};
+
+/* ---- what the person is told ---- */
+
+static void note(const struct conversion *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void note(const struct conversion *c, const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    if (!c->options->note) return;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    c->options->note(c->options->user, line);
+}
+
+static const char *layout_text(const struct fct_plan_entry *entry, char buffer[64]) {
+    const char *scheme = fct_scheme_name(entry->scheme);
+    if (entry->kind == FCT_PLAN_TABLE && entry->blocks > 1)
+        snprintf(buffer, 64, "%s, %d scales a row", scheme, entry->blocks);
+    else if (entry->kind == FCT_PLAN_MATRIX && entry->group)
+        snprintf(buffer, 64, "%s, groups of %d", scheme, entry->group);
+    else
+        snprintf(buffer, 64, entry->scheme == FCT_F32 ? "%s" : "%s, one scale a row", scheme);
+    return buffer;
+}
+
+/* One line for all layers of a matrix: they share what stands behind "layers.N.". */
+static const char *without_layer(const char *name) {
+    if (strncmp(name, "layers.", 7) != 0) return name;
+    return strchr(name + 7, '.') + 1;
+}
+static bool same_line(const struct fct_plan_entry *a, const struct fct_plan_entry *b) {
+    return a->kind == b->kind && a->scheme == b->scheme && a->group == b->group &&
+           strcmp(without_layer(a->name), without_layer(b->name)) == 0;
+}
+
+static void note_types(const struct conversion *c) {
+    char layout[64];
+    for (size_t i = 0; i < c->plan.n_entries; i++) {
+        const struct fct_plan_entry *entry = &c->plan.entries[i];
+        uint64_t bytes = 0;
+        size_t n = 0, first = c->plan.n_entries;
+        for (size_t j = 0; j < c->plan.n_entries; j++)
+            if (same_line(entry, &c->plan.entries[j])) {
+                first = j < first ? j : first;
+                bytes += fct_plan_entry_bytes(&c->plan.entries[j]);
+                n++;
+            }
+        if (first != i || entry->kind == FCT_PLAN_VECTOR) continue;
+        note(c, "%s%s: %s; %zu %s, %.1f MB%s", n > 1 ? "layers.*." : "",
+             n > 1 ? without_layer(entry->name) : entry->name, layout_text(entry, layout), n,
+             entry->kind == FCT_PLAN_TABLE ? "table"
+             : n > 1                       ? "matrices"
+                                           : "matrix",
+             (double)bytes / 1e6,
+             entry->fell_back ? "; its width is no multiple of the group asked for" : "");
+    }
+}
+
+static bool is_known_template(const char *text) {
+    size_t n = strlen(text);
+    while (n && strchr(" \t\r\n", text[n - 1])) n--;
+    return XXH3_64bits(text, n) == KNOWN_TEMPLATE;
+}
+
+static void note_source(const struct conversion *c) {
+    if (c->plan.n_other_modalities)
+        note(c, "%zu tensors of vision and audio are left out: facet runs the text network",
+             c->plan.n_other_modalities);
+    if (c->plan.n_unused)
+        note(c, "%zu tensors that the text network does not use are left out: %s", c->plan.n_unused,
+             c->plan.unused);
+    if (!c->vocabulary) note(c, "there is no tokenizer: only ids go in and out");
+    if (c->source->chat_template && strcmp(c->chat, "gemma4") == 0 &&
+        !is_known_template(c->source->chat_template))
+        note(c, "the chat template differs from Gemma 4's of July 2026, whose rules are used");
+    if (c->config.per_layer_size && c->schemes.tables == FCT_Q4)
+        note(c, "warning: embed_tokens_per_layer in 4 bits is known to harm answers; q8 is the "
+                "default");
+}
+
+/* ---- reading what is small ---- */
+
+static fct_status read_options(struct conversion *c) {
+    c->weights = c->options->weights ? c->options->weights : "q4";
+    if (!fct_plan_parse_weights(c->weights, &c->schemes))
+        return fct_fail(c->err, FCT_ERR_ARGUMENT,
+                        "weights %s: not one of q4, q4-g64, q4-g128, q8, f32", c->weights);
+    c->tables = c->options->tables              ? c->options->tables
+                : c->schemes.weights == FCT_F32 ? "f32"
+                                                : "q8";
+    if (!fct_plan_parse_tables(c->tables, &c->schemes))
+        return fct_fail(c->err, FCT_ERR_ARGUMENT, "tables %s: not one of q8, q4, f32", c->tables);
+    if (c->options->n_threads < 0)
+        return fct_fail(c->err, FCT_ERR_ARGUMENT, "%d threads make no sense",
+                        c->options->n_threads);
+    return FCT_OK;
+}
+
+static fct_status refuse_quantized(const struct conversion *c) {
+    const json_t *text = fct_config_text_part(c->source->config),
+                 *how = json_object_get(c->source->config, "quantization_config");
+    if (!how || json_is_null(how)) how = json_object_get(text, "quantization_config");
+    if (!how || json_is_null(how)) return FCT_OK;
+    const char *method = json_string_value(json_object_get(how, "quant_method"));
+    return fct_fail(
+        c->err, FCT_ERR_UNSUPPORTED,
+        "%s: config.json has a quantization_config (%s); this version converts float checkpoints",
+        c->source->path, method ? method : "no quant_method");
+}
+
+static fct_status read_vocabulary(struct conversion *c) {
+    c->chat = "none";
+    fct_status status =
+        c->source->read_vocabulary(c->source, &c->vocabulary, &c->vocabulary_bytes, c->err);
+    if (status != FCT_OK || !c->vocabulary) return status;
+    fct_vocabulary *vocabulary = fct_vocabulary_open(c->vocabulary, c->vocabulary_bytes, c->err);
+    if (!vocabulary) return FCT_ERR_FORMAT;
+    if (fct_vocabulary_control(vocabulary, "<|turn>") >= 0)
+        c->chat = "gemma4";
+    else if (fct_vocabulary_control(vocabulary, "<start_of_turn>") >= 0)
+        c->chat = "gemma3";
+    int size = fct_vocabulary_size(vocabulary);
+    fct_vocabulary_free(vocabulary);
+    if (size <= c->config.vocab_size) return FCT_OK;
+    return fct_fail(c->err, FCT_ERR_FORMAT,
+                    "%s: the tokenizer has %d pieces, the configuration's vocab_size is %d",
+                    c->source->path, size, c->config.vocab_size);
+}
+
+static fct_status read_expected(struct conversion *c) {
+    if (!c->options->expected) {
+        c->expected = fct_expected_known(c->source, &c->config);
+        return FCT_OK;
+    }
+    fct_error failure = {.code = FCT_ERR_FORMAT};
+    c->expected = fct_expected_read(c->options->expected, c->config.vocab_size, &failure);
+    return c->expected ? FCT_OK : fct_fail(c->err, failure.code, "%s", failure.message);
+}
+
+static fct_status read_source(struct conversion *c, const char *path) {
+    fct_error failure = {.code = FCT_ERR_FORMAT};
+    c->source = fct_source_open(path, &failure);
+    if (!c->source) return fct_fail(c->err, failure.code, "%s", failure.message);
+    fct_status status = fct_config_parse(&c->config, c->source->config, path, c->err);
+    if (status == FCT_OK) status = refuse_quantized(c);
+    if (status == FCT_OK)
+        status = fct_plan_make(&c->plan, &c->config, c->source, c->schemes, c->err);
+    if (status == FCT_OK) status = read_vocabulary(c);
+    if (status == FCT_OK) status = read_expected(c);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static fct_status declare_metadata(struct conversion *c) {
+    fct_pack_writer *writer = c->writer;
+    char changes[160];
+    snprintf(changes, sizeof changes,
+             "weights of linear layers converted to %s and of lookup tables to %s by facet %s; "
+             "parts other than the text "
+             "network left out",
+             c->weights, c->tables, FCT_VERSION);
+    const char *const pairs[][2] = {
+        {"weights", c->weights},
+        {"chat", c->chat},
+        {"source", c->source->name},
+        {"licence", c->source->licence ? c->source->licence : "unknown"},
+        {"changes", changes}};
+    fct_status status = fct_metadata_json(writer, "config", fct_metadata_config(c->source), c->err);
+    if (status == FCT_OK)
+        status = fct_metadata_json(writer, "generation",
+                                   fct_metadata_generation(c->source, &c->config), c->err);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs && status == FCT_OK; i++)
+        status = fct_pack_writer_metadata(writer, pairs[i][0], pairs[i][1], c->err);
+    if (status == FCT_OK && c->expected)
+        status = fct_metadata_json(writer, "expected", json_incref(c->expected), c->err);
+    return status;
+}
+
+static fct_status declare_entry(struct conversion *c, const struct fct_plan_entry *e) {
+    switch (e->kind) {
+    case FCT_PLAN_MATRIX:
+        return fct_pack_writer_matrix(c->writer, e->name, e->scheme, e->group, e->rows, e->columns,
+                                      c->err);
+    case FCT_PLAN_TABLE:
+        return fct_pack_writer_table(c->writer, e->name, e->scheme, e->blocks, e->rows, e->columns,
+                                     c->err);
+    default:
+        return fct_pack_writer_vector(c->writer, e->name, e->rows, c->err);
+    }
+}
+
+static fct_status begin_file(struct conversion *c, const char *out) {
+    c->writer = fct_pack_writer_new(c->err);
+    if (!c->writer) return FCT_ERR_MEMORY;
+    fct_status status = declare_metadata(c);
+    for (size_t i = 0; i < c->plan.n_entries && status == FCT_OK; i++)
+        status = declare_entry(c, &c->plan.entries[i]);
+    if (status == FCT_OK && c->vocabulary)
+        status =
+            fct_pack_writer_bytes(c->writer, FCT_TENSOR_TOKENIZER, c->vocabulary_bytes, c->err);
+    if (status == FCT_OK) status = fct_pack_writer_begin(c->writer, out, c->err);
+    return status;
+}
+
+static fct_status write_tensors(struct conversion *c) {
+    fct_status status = FCT_ERR_MEMORY;
+    fct_stream *stream = NULL;
+    fct_pool *pool =
+        fct_pool_new(c->options->n_threads ? c->options->n_threads : fct_cpu_count(), c->err);
+    if (pool) stream = fct_stream_new(c->source, &c->plan, c->writer, pool, c->err);
+    if (stream) {
+        fct_stream_on_progress(stream, c->options->progress, c->options->user);
+        status = FCT_OK;
+    }
+    for (size_t i = 0; i < c->plan.n_entries && status == FCT_OK; i++)
+        status = fct_stream_tensor(stream, &c->plan.entries[i], c->err);
+    if (status == FCT_OK && c->vocabulary)
+        status = fct_pack_writer_write(c->writer, c->vocabulary, c->vocabulary_bytes, c->err);
+    fct_stream_free(stream);
+    fct_pool_free(pool);
+    return status;
+}
+
+fct_status fct_convert(const char *source, const char *out, const fct_convert_options *options,
+                       fct_error *err) {
+    static const fct_convert_options defaults = {0};
+    struct conversion c = {.options = options ? options : &defaults, .err = err};
+    fct_status status = read_options(&c);
+    if (status == FCT_OK) status = read_source(&c, source);
+    if (status == FCT_OK) note_source(&c);
+    if (status == FCT_OK) status = begin_file(&c, out);
+    if (status == FCT_OK) note_types(&c);
+    if (status == FCT_OK) status = write_tensors(&c);
+    if (status == FCT_OK) status = fct_pack_writer_finish(c.writer, err);
+    fct_pack_writer_free(c.writer);
+    json_decref(c.expected);
+    fct_free(c.vocabulary);
+    fct_plan_free(&c.plan);
+    fct_source_free(c.source);
+    return status;
+}

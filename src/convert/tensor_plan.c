@@ -1,0 +1,242 @@
+/* tensor_plan.c - which tensors the packed file of a network has, in which order, and where each
+ * comes from. */
+#include "convert/tensor_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "convert/name_list.h"
+#include "convert/quantize.h"
+
+/* The plan being made; the first fault sticks. */
+struct planning {
+    struct fct_plan *plan;
+    const fct_source *source;
+    struct fct_plan_schemes schemes;
+    char prefix[32]; /* "layers.3." or "" */
+    fct_error *err;
+    fct_status status;
+    struct fct_name_list missing;
+};
+
+/* ---- one tensor ---- */
+
+static const char *shape_text(const struct fct_source_tensor *tensor, char *buffer, size_t n) {
+    size_t used = 0;
+    buffer[0] = 0;
+    for (int d = 0; d < tensor->n_dims && used < n; d++)
+        used += (size_t)snprintf(buffer + used, n - used, "%s%llu", d ? ", " : "",
+                                 (unsigned long long)tensor->dims[d]);
+    return buffer;
+}
+
+static fct_status check_tensor(const struct fct_plan_entry *entry, const fct_source *source,
+                               fct_error *err) {
+    const struct fct_source_tensor *from = entry->from;
+    char shape[200];
+    bool vector = entry->kind == FCT_PLAN_VECTOR;
+    if (from->n_dims != (vector ? 1 : 2) || from->dims[0] != (uint64_t)entry->rows ||
+        (!vector && from->dims[1] != (uint64_t)entry->columns)) {
+        shape_text(from, shape, sizeof shape);
+        if (vector)
+            return fct_fail(err, FCT_ERR_FORMAT,
+                            "%s: %s has shape [%s], the configuration asks for [%d]", source->path,
+                            from->name, shape, entry->rows);
+        return fct_fail(err, FCT_ERR_FORMAT,
+                        "%s: %s has shape [%s], the configuration asks for [%d, %d]", source->path,
+                        from->name, shape, entry->rows, entry->columns);
+    }
+    if (!from->readable)
+        return fct_fail(err, FCT_ERR_UNSUPPORTED,
+                        "%s: %s is of type %s, which this version cannot convert", source->path,
+                        from->name, from->dtype_name);
+    return FCT_OK;
+}
+
+/* Adds an entry that is filled from the source's tensor called origin; NULL: called like the entry.
+ */
+static void add(struct planning *p, const char *name, const char *origin,
+                struct fct_plan_entry entry) {
+    struct fct_plan *plan = p->plan;
+    if (p->status != FCT_OK) return;
+    snprintf(entry.name, sizeof entry.name, "%s%s", p->prefix, name);
+    entry.from = fct_source_find(p->source, origin ? origin : entry.name);
+    if (!entry.from) {
+        fct_name_list_add(&p->missing, origin ? origin : entry.name);
+        return;
+    }
+    p->status = check_tensor(&entry, p->source, p->err);
+    if (p->status == FCT_OK)
+        p->status = fct_grow((void **)&plan->entries, &plan->capacity, plan->n_entries + 1,
+                             sizeof entry, p->err);
+    if (p->status == FCT_OK) plan->entries[plan->n_entries++] = entry;
+}
+
+static void add_matrix(struct planning *p, const char *name, const char *origin, int rows,
+                       int columns) {
+    struct fct_plan_entry entry = {.kind = FCT_PLAN_MATRIX, .rows = rows, .columns = columns};
+    entry.scheme = p->schemes.weights;
+    entry.group = p->schemes.group;
+    fct_choose_layout(&entry.scheme, &entry.group, columns);
+    entry.fell_back = entry.scheme != p->schemes.weights || entry.group != p->schemes.group;
+    add(p, name, origin, entry);
+}
+
+static void matrix(struct planning *p, const char *name, int rows, int columns) {
+    add_matrix(p, name, NULL, rows, columns);
+}
+
+static void vector(struct planning *p, const char *name, int n) {
+    add(p, name, NULL, (struct fct_plan_entry){.kind = FCT_PLAN_VECTOR, .rows = n, .columns = 1});
+}
+
+static void table(struct planning *p, const char *name, int rows, int columns, int blocks) {
+    add(p, name, NULL,
+        (struct fct_plan_entry){.kind = FCT_PLAN_TABLE,
+                                .rows = rows,
+                                .columns = columns,
+                                .scheme = p->schemes.tables,
+                                .blocks = blocks});
+}
+
+/* ---- the network ---- */
+
+static void plan_layer(struct planning *p, const struct fct_config *c, int i) {
+    const struct fct_layer_config *layer = &c->layers[i];
+    int hidden = c->hidden_size, d = layer->head_dim, kv = layer->n_kv_heads * d,
+        wide = layer->intermediate_size;
+    snprintf(p->prefix, sizeof p->prefix, "layers.%d.", i);
+    vector(p, "input_layernorm.weight", hidden);
+    matrix(p, "self_attn.q_proj.weight", c->n_heads * d, hidden);
+    if (layer->own_kv) {
+        matrix(p, "self_attn.k_proj.weight", kv, hidden);
+        if (!layer->keys_as_values) matrix(p, "self_attn.v_proj.weight", kv, hidden);
+    }
+    vector(p, "self_attn.q_norm.weight", d);
+    if (layer->own_kv) vector(p, "self_attn.k_norm.weight", d);
+    matrix(p, "self_attn.o_proj.weight", hidden, c->n_heads * d);
+    vector(p, "post_attention_layernorm.weight", hidden);
+    vector(p, "pre_feedforward_layernorm.weight", hidden);
+    matrix(p, "mlp.gate_proj.weight", wide, hidden);
+    matrix(p, "mlp.up_proj.weight", wide, hidden);
+    matrix(p, "mlp.down_proj.weight", hidden, wide);
+    vector(p, "post_feedforward_layernorm.weight", hidden);
+    if (c->per_layer_size) {
+        matrix(p, "per_layer_input_gate.weight", c->per_layer_size, hidden);
+        matrix(p, "per_layer_projection.weight", hidden, c->per_layer_size);
+        vector(p, "post_per_layer_input_norm.weight", hidden);
+    }
+    vector(p, "layer_scalar", 1);
+    p->prefix[0] = 0;
+}
+
+static void plan_network(struct planning *p, const struct fct_config *c) {
+    int per_layer = c->n_layers * c->per_layer_size;
+    if (per_layer) {
+        matrix(p, "per_layer_model_projection.weight", per_layer, c->hidden_size);
+        vector(p, "per_layer_projection_norm.weight", c->per_layer_size);
+    }
+    for (int i = 0; i < c->n_layers; i++) plan_layer(p, c, i);
+    vector(p, "norm.weight", c->hidden_size);
+    add_matrix(p, "lm_head.weight", c->tied_head ? "embed_tokens.weight" : NULL, c->vocab_size,
+               c->hidden_size);
+    table(p, "embed_tokens.weight", c->vocab_size, c->hidden_size, 1);
+    if (per_layer)
+        table(p, "embed_tokens_per_layer.weight", c->per_layer_vocab_size, per_layer, c->n_layers);
+}
+
+/* ---- what is left over ---- */
+
+/* Keys and values that the network takes from elsewhere: a checkpoint may carry them. */
+static bool is_idle_kv(const char *name, const struct fct_config *c) {
+    int i, at = 0;
+    if (sscanf(name, "layers.%d.self_attn.%n", &i, &at) != 1 || at == 0 || i < 0 ||
+        i >= c->n_layers)
+        return false;
+    const char *part = name + at;
+    if (strcmp(part, "v_proj.weight") == 0)
+        return !c->layers[i].own_kv || c->layers[i].keys_as_values;
+    bool key = strcmp(part, "k_proj.weight") == 0 || strcmp(part, "k_norm.weight") == 0;
+    return (key || strcmp(part, "v_norm.weight") == 0) && !c->layers[i].own_kv;
+}
+
+static bool is_other_modality(const char *name) {
+    return strstr(name, "vision") || strstr(name, "audio") || strstr(name, "multi_modal");
+}
+
+static fct_status count_leftovers(struct planning *p, const struct fct_config *c) {
+    struct fct_name_list unused = {0};
+    bool *planned = fct_new_array(p->source->n_tensors, sizeof *planned, p->err);
+    if (!planned) return FCT_ERR_MEMORY;
+    for (size_t i = 0; i < p->plan->n_entries; i++)
+        planned[p->plan->entries[i].from - p->source->tensors] = true;
+    for (size_t i = 0; i < p->source->n_tensors; i++) {
+        const char *name = p->source->tensors[i].name;
+        if (planned[i] || is_idle_kv(name, c)) continue;
+        if (is_other_modality(name))
+            p->plan->n_other_modalities++;
+        else
+            fct_name_list_add(&unused, name);
+    }
+    fct_free(planned);
+    p->plan->n_unused = unused.n_names;
+    fct_name_list_text(&unused, p->plan->unused, sizeof p->plan->unused);
+    return FCT_OK;
+}
+
+fct_status fct_plan_make(struct fct_plan *plan, const struct fct_config *config,
+                         const fct_source *source, struct fct_plan_schemes schemes,
+                         fct_error *err) {
+    struct planning p = {
+        .plan = plan, .source = source, .schemes = schemes, .err = err, .status = FCT_OK};
+    char buffer[600];
+    memset(plan, 0, sizeof *plan);
+    plan_network(&p, config);
+    if (p.status == FCT_OK && p.missing.n_names)
+        p.status =
+            fct_fail(err, FCT_ERR_FORMAT, "%s: %zu tensors are missing: %s", source->path,
+                     p.missing.n_names, fct_name_list_text(&p.missing, buffer, sizeof buffer));
+    if (p.status == FCT_OK) p.status = count_leftovers(&p, config);
+    if (p.status != FCT_OK) fct_plan_free(plan);
+    return p.status;
+}
+
+void fct_plan_free(struct fct_plan *plan) {
+    fct_free(plan->entries);
+    memset(plan, 0, sizeof *plan);
+}
+
+/* ---- names of schemes ---- */
+
+bool fct_plan_parse_weights(const char *name, struct fct_plan_schemes *schemes) {
+    static const struct {
+        const char *name;
+        enum fct_scheme scheme;
+        int group;
+    } known[] = {{"q4", FCT_Q4, 32},
+                 {"q4-g64", FCT_Q4, 64},
+                 {"q4-g128", FCT_Q4, 128},
+                 {"q8", FCT_Q8, 32},
+                 {"f32", FCT_F32, 0}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            schemes->weights = known[i].scheme;
+            schemes->group = known[i].group;
+            return true;
+        }
+    return false;
+}
+
+bool fct_plan_parse_tables(const char *name, struct fct_plan_schemes *schemes) {
+    if (strcmp(name, "q4") == 0)
+        schemes->tables = FCT_Q4;
+    else if (strcmp(name, "q8") == 0)
+        schemes->tables = FCT_Q8;
+    else if (strcmp(name, "f32") == 0)
+        schemes->tables = FCT_F32;
+    else
+        return false;
+    return true;
+}
