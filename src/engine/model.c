@@ -12,8 +12,6 @@
 extern const unsigned char fct_demo_data[];
 extern const unsigned long long fct_demo_size;
 
-void fct_free(void *memory) { free(memory); }
-
 static fct_pack *open_pack(const char *path, fct_error *err) {
     if (path) return fct_pack_open(path, err);
     if (!fct_demo_size)

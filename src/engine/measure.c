@@ -1,0 +1,57 @@
+/* measure.c - what this machine can do: how fast it reads memory, how much this process holds. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "facet.h"
+
+enum { PIECE = 1 << 16, PASSES = 6 };
+
+struct reading {
+    const uint8_t *memory;
+    size_t n_bytes;
+    uint64_t sums[256]; /* what was read is used, or the compiler would not read it */
+};
+
+/* Reads the member's part once, in order; eight sums, so that additions are no limit. */
+static void read_part(void *user, struct fct_team team) {
+    struct reading *r = user;
+    int begin, end;
+    fct_team_share(team, (int)(r->n_bytes / PIECE), 1, &begin, &end);
+    const uint64_t *at = (const uint64_t *)(const void *)(r->memory + (size_t)begin * PIECE);
+    const uint64_t *stop = (const uint64_t *)(const void *)(r->memory + (size_t)end * PIECE);
+    uint64_t sums[8] = {0};
+    for (; at < stop; at += 8) {
+        __builtin_prefetch(at + 256);
+        for (int i = 0; i < 8; i++) sums[i] += at[i];
+    }
+    for (int i = 0; i < 8; i++) r->sums[team.index] += sums[i];
+}
+
+double fct_measure_bandwidth(int n_threads) {
+    struct reading r = {.n_bytes = (size_t)512 << 20};
+    if (n_threads < 1 || n_threads > 256) return 0;
+    uint8_t *memory = fct_pages_new(r.n_bytes, NULL);
+    fct_pool *pool = fct_pool_new(n_threads, NULL);
+    double best = 0;
+    if (memory && pool) {
+        memset(memory, 1, r.n_bytes);
+        r.memory = memory;
+        for (int i = 0; i < PASSES; i++) {
+            double start = fct_seconds();
+            fct_pool_run(pool, n_threads, read_part, &r);
+            double rate = (double)r.n_bytes / (fct_seconds() - start);
+            if (rate > best) best = rate;
+        }
+    }
+    fct_pool_free(pool);
+    if (memory) fct_pages_free(memory, r.n_bytes);
+    return best;
+}
+
+uint64_t fct_peak_resident_bytes(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
