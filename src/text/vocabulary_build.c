@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "text/piece_index.h"
 #include "text/vocabulary.h"
