@@ -177,7 +177,9 @@ static void label_marker(fct_answer_reader *r, struct fct_span name) {
 /* ---- calls ---- */
 
 static void warn(fct_answer_reader *r, const char *why) {
-    if (!r->warning[0]) snprintf(r->warning, sizeof r->warning, "%s; it is kept as content", why);
+    if (r->warning[0]) return;
+    snprintf(r->warning, sizeof r->warning, "kept as content: %s", why);
+    while (!fct_utf8_valid(r->warning, strlen(r->warning))) r->warning[strlen(r->warning) - 1] = 0;
 }
 
 /* The call's text as content, as it was written. */
