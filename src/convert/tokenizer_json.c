@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "text/piece_index.h"
 #include "text/vocabulary.h"
 
 #define MAX_FILE_BYTES ((size_t)1 << 28)

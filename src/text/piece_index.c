@@ -1,5 +1,5 @@
 /* piece_index.c - a hash table from the text of a piece to its id. */
-#include "text/piece_index.h"
+#include "text/vocabulary.h"
 
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "text/piece_index.h"
 #include "text/vocabulary.h"
 #include "text/vocabulary_layout.h"
 
