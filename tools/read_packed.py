@@ -62,32 +62,45 @@ def table_row(data, scheme, blocks, columns, row):
             for j in range(columns)]
 
 
+class PackedFile:
+    def __init__(self, path):
+        self.file = open(path, "rb")
+        header_bytes = struct.unpack("<Q", self.file.read(8))[0]
+        self.tensors = json.loads(self.file.read(header_bytes))
+        self.metadata = self.tensors.pop("__metadata__")
+        if (self.metadata["format"], self.metadata["format_version"]) != ("facet", "1"):
+            sys.exit(path + ": not a packed file of version 1")
+        self.matrices, self.tables = json.loads(self.metadata["matrices"]), json.loads(self.metadata["tables"])
+        self.data_start = 8 + header_bytes
+        self.name = self.data = None
+
+    def rows(self, name):
+        return self.matrices.get(name, self.tables.get(name, {"rows": 1}))["rows"]
+
+    def row(self, name, row):
+        if name != self.name:
+            begin, end = self.tensors[name]["data_offsets"]
+            self.file.seek(self.data_start + begin)
+            self.name, self.data = name, self.file.read(end - begin)
+        if name in self.matrices:
+            m = self.matrices[name]
+            return matrix_row(self.data, m["scheme"], m["group"], m["columns"], row)
+        if name in self.tables:
+            t = self.tables[name]
+            return table_row(self.data, t["scheme"], t["blocks"], t["columns"], row)
+        return struct.unpack("<%df" % (len(self.data) // 4), self.data)
+
+
 def main(path, name=None, row=None):
-    with open(path, "rb") as file:
-        header_bytes = struct.unpack("<Q", file.read(8))[0]
-        header = json.loads(file.read(header_bytes))
-        metadata = header.pop("__metadata__")
-        assert metadata["format"] == "facet" and metadata["format_version"] == "1", "not a packed file of version 1"
-        matrices, tables = json.loads(metadata["matrices"]), json.loads(metadata["tables"])
-        if name is None:
-            for key in sorted(metadata):
-                print(key, "=", metadata[key][:100])
-            for tensor in sorted(header, key=lambda t: header[t]["data_offsets"]):
-                print(tensor, matrices.get(tensor) or tables.get(tensor) or header[tensor]["dtype"], header[tensor]["shape"])
-            return
-        begin, end = header[name]["data_offsets"]
-        file.seek(8 + header_bytes + begin)
-        data = file.read(end - begin)
-    if name in matrices:
-        m = matrices[name]
-        n_rows, read = m["rows"], lambda r: matrix_row(data, m["scheme"], m["group"], m["columns"], r)
-    elif name in tables:
-        t = tables[name]
-        n_rows, read = t["rows"], lambda r: table_row(data, t["scheme"], t["blocks"], t["columns"], r)
-    else:
-        n_rows, read = 1, lambda r: struct.unpack("<%df" % (len(data) // 4), data)
-    for r in range(n_rows) if row is None else [int(row)]:
-        print(*("%.9g" % x for x in read(r)))
+    file = PackedFile(path)
+    if name is None:
+        for key in sorted(file.metadata):
+            print(key, "=", file.metadata[key][:100])
+        for tensor in sorted(file.tensors, key=lambda t: file.tensors[t]["data_offsets"]):
+            print(tensor, file.matrices.get(tensor) or file.tables.get(tensor) or file.tensors[tensor]["shape"])
+        return
+    for r in range(file.rows(name)) if row is None else [int(row)]:
+        print(*("%.9g" % x for x in file.row(name, r)))
 
 
 if __name__ == "__main__":
