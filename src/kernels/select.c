@@ -1,6 +1,9 @@
 /* select.c - which table of kernels this CPU runs. */
 #include "kernels/tables.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <pthread.h>
 #include <string.h>
 
@@ -11,8 +14,51 @@ struct candidate {
 
 static bool always(void) { return true; }
 
+#if defined(__x86_64__)
+
+/* The registers that the operating system saves: bit 1 XMM, 2 YMM, 5 to 7 masks and ZMM. */
+static uint32_t saved_registers(void) {
+    uint32_t low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+/* ebx, ecx of leaf 7, eax of its subleaf 1. */
+struct features {
+    uint32_t ebx, ecx, eax1;
+};
+
+/* All zero where the CPU or the operating system lacks AVX2, FMA or F16C. */
+static struct features cpu_features(void) {
+    struct features none = {0, 0, 0}, found = none;
+    uint32_t eax, ebx, ecx, edx, first = bit_FMA | bit_OSXSAVE | bit_AVX | bit_F16C;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || (ecx & first) != first) return none;
+    if ((saved_registers() & 0x06) != 0x06) return none;
+    if (!__get_cpuid_count(7, 0, &eax, &found.ebx, &found.ecx, &edx) || !(found.ebx & bit_AVX2))
+        return none;
+    if (eax >= 1 && __get_cpuid_count(7, 1, &found.eax1, &ebx, &ecx, &edx)) return found;
+    found.eax1 = 0;
+    return found;
+}
+
+__attribute__((unused)) static bool has_avx2(void) { return cpu_features().ebx & bit_AVX2; }
+
+__attribute__((unused)) static bool has_avxvnni(void) { return cpu_features().eax1 & 1 << 4; }
+
+static bool has_avx512(void) {
+    struct features found = cpu_features();
+    uint32_t needed = bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ;
+    return (found.ebx & needed) == needed && (found.ecx & bit_AVX512VNNI) &&
+           (saved_registers() & 0xE6) == 0xE6;
+}
+
+#endif
+
 /* Best first. */
 static const struct candidate candidates[] = {
+#if defined(__x86_64__)
+    {&fct_kernels_avx512, has_avx512},
+#endif
     {&fct_kernels_portable, always},
 };
 

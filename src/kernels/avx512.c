@@ -1,0 +1,106 @@
+/* avx512.c - the table for AVX-512 with VNNI: attention here, matrices in avx512_few.c and
+ * avx512_many.c. */
+#include "kernels/avx512.h"
+
+#define FCT_OWN_ATTEND_BLOCKS
+#include "kernels/kernels.h"
+
+INLINE __m512 sixteen(enum fct_kv_type TYPE, const void *block, int i) {
+    if (TYPE == FCT_KV_TYPE_F32) return _mm512_loadu_ps((const float *)block + i);
+    if (TYPE == FCT_KV_TYPE_F16)
+        return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)((const uint16_t *)block + i)));
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)((const int8_t *)block + i))));
+}
+
+/* A register a query, lane = position. */
+INLINE void score_queries(enum fct_kv_type TYPE, int N, const void *keys, int head_dim,
+                          const float *queries, float *scores) {
+    __m512 s[8];
+    UNROLL for (int q = 0; q < N; q++) s[q] = _mm512_setzero_ps();
+    for (int d = 0; d < head_dim; d++) {
+        __m512 key = sixteen(TYPE, keys, d * FCT_KV_BLOCK);
+        UNROLL for (int q = 0; q < N; q++) s[q] = _mm512_fmadd_ps(
+            _mm512_set1_ps(queries[(size_t)q * (size_t)head_dim + (size_t)d]), key, s[q]);
+    }
+    UNROLL for (int q = 0; q < N; q++) _mm512_storeu_ps(scores + q * FCT_KV_CHUNK, s[q]);
+}
+
+/* A register a query, lane = 16 lanes of the head; the block is read in order. */
+INLINE void value_queries(enum fct_kv_type TYPE, int N, const void *values, int head_dim,
+                          const float *weights, int begin, int end, float *out) {
+    for (int d = 0; d < head_dim; d += 16) {
+        __m512 o[8];
+        UNROLL for (int q = 0; q < N; q++) o[q] =
+            _mm512_loadu_ps(out + (size_t)q * (size_t)head_dim + d);
+        for (int p = begin; p < end; p++) {
+            __m512 value = sixteen(TYPE, values, (d + p) * 16);
+            UNROLL for (int q = 0; q < N; q++) o[q] =
+                _mm512_fmadd_ps(_mm512_set1_ps(weights[q * FCT_KV_CHUNK + p]), value, o[q]);
+        }
+        UNROLL for (int q = 0; q < N; q++)
+            _mm512_storeu_ps(out + (size_t)q * (size_t)head_dim + d, o[q]);
+    }
+}
+
+#define FOR_QUERIES(TYPE, n, call, ...)                                                            \
+    switch (n) {                                                                                   \
+    case 1:                                                                                        \
+        call(TYPE, 1, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    case 2:                                                                                        \
+        call(TYPE, 2, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    case 3:                                                                                        \
+        call(TYPE, 3, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    case 4:                                                                                        \
+        call(TYPE, 4, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    case 5:                                                                                        \
+        call(TYPE, 5, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    case 6:                                                                                        \
+        call(TYPE, 6, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    case 7:                                                                                        \
+        call(TYPE, 7, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    case 8:                                                                                        \
+        call(TYPE, 8, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    }
+#define FOR_TYPES(type, n, call, ...)                                                              \
+    switch (type) {                                                                                \
+    case FCT_KV_TYPE_F32:                                                                          \
+        FOR_QUERIES(FCT_KV_TYPE_F32, n, call, __VA_ARGS__) break;                                  \
+    case FCT_KV_TYPE_F16:                                                                          \
+        FOR_QUERIES(FCT_KV_TYPE_F16, n, call, __VA_ARGS__) break;                                  \
+    case FCT_KV_TYPE_Q8:                                                                           \
+        FOR_QUERIES(FCT_KV_TYPE_Q8, n, call, __VA_ARGS__) break;                                   \
+    }
+
+static void score_block(enum fct_kv_type type, const void *keys, int head_dim, const float *queries,
+                        int n, float *scores) {
+    FOR_TYPES(type, n, score_queries, keys, head_dim, queries, scores)
+}
+
+static void value_block(enum fct_kv_type type, const void *values, int head_dim,
+                        const float *weights, int n, int begin, int end, float *out) {
+    FOR_TYPES(type, n, value_queries, values, head_dim, weights, begin, end, out)
+}
+
+#include "kernels/attend_ops.h"
+#include "kernels/matmul_f32.h"
+#include "kernels/tables.h"
+
+static void matmul(const struct fct_matrix *w, const struct fct_act *act, int n_tokens, int begin,
+                   int end, float *y, size_t y_stride) {
+    if (n_tokens <= 8)
+        fct_avx512_matmul_few(w, act, 0, n_tokens, begin, end, y, y_stride);
+    else
+        fct_avx512_matmul_many(w, act, n_tokens, begin, end, y, y_stride);
+}
+
+const struct fct_kernels fct_kernels_avx512 = {
+    .name = "avx512", .matmul = matmul, .matmul_f32 = matmul_f32, FCT_FLOAT_OPS, FCT_ATTEND_OPS};
