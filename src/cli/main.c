@@ -1,0 +1,111 @@
+/* main.c - the program: finds the command, runs it, and sees that its answer got out. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+
+static const struct fct_command *const commands[] = {
+    &fct_cmd_convert, &fct_cmd_run,   &fct_cmd_verify, &fct_cmd_bench, &fct_cmd_tokenize,
+    &fct_cmd_render,  &fct_cmd_parse, &fct_cmd_logits, &fct_cmd_info,  NULL,
+};
+
+/* A file must never get a standard stream's number. One that is closed is opened the wrong way
+ * round, so that using it still fails. */
+static void guard_standard_streams(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(FCT_EXIT_FAILURE);
+}
+
+/* An answer that did not reach its reader is a failure; whoever closed a pipe knows that and is not
+ * told. */
+static int finish_output(int code) {
+    bool failed = ferror(stdout) != 0;
+    errno = 0;
+    if (fclose(stdout) != 0) failed = true;
+    if (!failed) return code;
+    if (errno != EPIPE)
+        fprintf(stderr, "facet: standard output: %s\n", errno ? strerror(errno) : "write error");
+    return code == FCT_EXIT_GOOD ? FCT_EXIT_FAILURE : code;
+}
+
+static const struct fct_command *find_command(const char *name) {
+    for (const struct fct_command *const *at = commands; *at; at++)
+        if (strcmp((*at)->name, name) == 0) return *at;
+    return NULL;
+}
+
+static int unknown_command(const char *name) {
+    const char *names[sizeof commands / sizeof commands[0]];
+    size_t n = 0;
+    for (; commands[n]; n++) names[n] = commands[n]->name;
+    const char *near = fct_nearest(name, names, n);
+    return fct_usage_error(NULL, "unknown command \"%s\"%s%s%s", name,
+                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static int run_command(const struct fct_command *command, int argc, char **argv) {
+    int code = FCT_EXIT_FAILURE;
+    void *options = calloc(1, command->options_bytes);
+    struct fct_arguments arguments = {calloc((size_t)argc + 1, sizeof(char *)), 0};
+    if (!options || !arguments.values) {
+        fprintf(stderr, "facet: no memory\n");
+        goto done;
+    }
+    if (command->set_defaults) command->set_defaults(options);
+    switch (fct_options_parse(command, argc, argv, options, &arguments)) {
+    case FCT_PARSED_HELP:
+        fct_help_command(command);
+        code = FCT_EXIT_GOOD;
+        break;
+    case FCT_PARSED_USAGE:
+        code = FCT_EXIT_USAGE;
+        break;
+    case FCT_PARSED_FAILURE:
+        code = FCT_EXIT_FAILURE;
+        break;
+    case FCT_PARSED_RUN:
+        code = command->run(options, arguments);
+        break;
+    }
+    fct_options_free(command, options);
+done:
+    free(arguments.values);
+    free(options);
+    return code;
+}
+
+static int run_program(int argc, char **argv) {
+    if (argc < 2) {
+        fct_usage_error(NULL, "no command");
+        return FCT_EXIT_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        fct_help_program(commands);
+        return FCT_EXIT_GOOD;
+    }
+    if (strcmp(word, "--version") == 0) {
+        printf("facet %s\n", FCT_VERSION);
+        return FCT_EXIT_GOOD;
+    }
+    if (word[0] == '-') {
+        static const char *const flags[] = {"--help", "--version"};
+        const char *near = fct_nearest(word, flags, 2);
+        return fct_usage_error(NULL, "unknown option %s%s%s%s", word, near ? "; did you mean " : "",
+                               near ? near : "", near ? "?" : "");
+    }
+    const struct fct_command *command = find_command(word);
+    return command ? run_command(command, argc - 2, argv + 2) : unknown_command(word);
+}
+
+int main(int argc, char **argv) {
+    guard_standard_streams();
+    signal(SIGPIPE, SIG_IGN);
+    return finish_output(run_program(argc, argv));
+}

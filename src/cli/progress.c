@@ -1,0 +1,88 @@
+/* progress.c - a bar on the terminal: what, how much, how fast, how long still. */
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/threads.h"
+
+#define FIRST_AFTER 1.0 /* seconds: shorter work needs no bar */
+#define REDRAW_AFTER 0.1
+#define BAR_CELLS 24
+
+const char *fct_size_text(double bytes, char text[32]) {
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    int unit = 0;
+    for (; bytes >= 999.5 && unit < 4; unit++) bytes /= 1000;
+    snprintf(text, 32, "%.*f %s", unit && bytes < 99.95 ? 1 : 0, bytes, units[unit]);
+    return text;
+}
+
+const char *fct_duration_text(double seconds, char text[32]) {
+    long whole = (long)(seconds + 0.5);
+    if (seconds < 9.95)
+        snprintf(text, 32, "%.1f s", seconds);
+    else if (whole < 100)
+        snprintf(text, 32, "%ld s", whole);
+    else if (whole < 3600)
+        snprintf(text, 32, "%ld:%02ld min", whole / 60, whole % 60);
+    else
+        snprintf(text, 32, "%ld:%02ld h", whole / 3600, whole / 60 % 60);
+    return text;
+}
+
+void fct_progress_begin(struct fct_progress *progress, bool quiet, bool bytes) {
+    const char *terminal = getenv("TERM");
+    bool dumb = !terminal || strcmp(terminal, "dumb") == 0;
+    *progress = (struct fct_progress){.bytes = bytes};
+    progress->shown = !quiet && !dumb && isatty(STDERR_FILENO);
+}
+
+static int terminal_width(void) {
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+}
+
+static void draw(const struct fct_progress *progress, uint64_t done, uint64_t total,
+                 double seconds) {
+    char line[256], rate[32] = "", left[32], size[32], bar[BAR_CELLS + 1];
+    double share = (double)done / (double)total;
+    double speed = (double)(done - progress->step_base) / seconds;
+    int full = (int)(share * BAR_CELLS);
+    memset(bar, '.', BAR_CELLS);
+    memset(bar, '#', (size_t)full);
+    bar[BAR_CELLS] = '\0';
+    if (progress->bytes) snprintf(rate, sizeof rate, "  %s/s", fct_size_text(speed, size));
+    fct_duration_text(speed > 0 ? (double)(total - done) / speed : 0, left);
+    snprintf(line, sizeof line, "%s  [%s] %3.0f %%%s  %s left", progress->what, bar, share * 100,
+             rate, speed > 0 ? left : "?");
+    /* A line as wide as the terminal would wrap and could not be taken off again. */
+    fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, line);
+    fflush(stderr);
+}
+
+void fct_progress_update(void *user, const char *what, uint64_t done, uint64_t total) {
+    struct fct_progress *progress = user;
+    double now = fct_seconds();
+    if (!progress->shown || total == 0) return;
+    if (strncmp(progress->what, what, sizeof progress->what - 1) != 0) {
+        snprintf(progress->what, sizeof progress->what, "%s", what);
+        progress->step_began = now;
+        progress->step_base = done;
+    }
+    if (done > total) done = total;
+    if (done < progress->step_base) progress->step_base = done;
+    if (now - progress->step_began < FIRST_AFTER || now - progress->last_drawn < REDRAW_AFTER)
+        return;
+    draw(progress, done, total, now - progress->step_began);
+    progress->last_drawn = now;
+    progress->drawn = true;
+}
+
+void fct_progress_clear(struct fct_progress *progress) {
+    if (progress->drawn) fprintf(stderr, "\r\033[K");
+    progress->drawn = false;
+}
