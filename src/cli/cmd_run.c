@@ -11,6 +11,7 @@
 #include "cli/model_choice.h"
 #include "cli/run_report.h"
 #include "cli/sampling_choice.h"
+#include "cli/standard_output.h"
 #include "cli/text_input.h"
 
 struct run_options {
@@ -66,7 +67,7 @@ static bool write_token(void *user, int id, const char *text, size_t n_bytes) {
         printf("%s%d", answer->n_written++ ? " " : "", id);
         answer->last = '0';
     }
-    if (answer->streams_text || answer->streams_ids) answer->broken = fflush(stdout) != 0;
+    if (answer->streams_text || answer->streams_ids) answer->broken = !fct_stdout_flush();
     return !answer->broken && !fct_interrupted();
 }
 
@@ -165,7 +166,7 @@ static fct_status answer_prompt(const struct run_options *options, const fct_mod
     status = fct_generate(session, prompt->ids, prompt->n_ids, &generate, &generation, err);
     if (answer.last && answer.last != '\n') putchar('\n');
     if (!status && options->json) print_json(model, session, &generation);
-    fflush(stdout);
+    if (!fct_stdout_flush()) answer.broken = true;
     if (!status && !answer.broken && !options->model.quiet)
         fct_report_print(model, session, &generation);
     fct_generation_free(&generation);

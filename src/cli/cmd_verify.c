@@ -7,8 +7,7 @@
 #include "cli/json_output.h"
 #include "cli/model_choice.h"
 #include "cli/progress.h"
-
-#include <string.h>
+#include "cli/standard_output.h"
 
 struct verify_options {
     struct fct_model_choice model;
@@ -49,7 +48,7 @@ static void take_check(void *user, const char *name, fct_verdict verdict, const 
         return;
     }
     printf("%s %s%s%s\n", verdict_name(verdict), name, *detail ? ": " : "", detail);
-    fflush(stdout);
+    fct_stdout_flush();
 }
 
 static void show_progress(void *user, const char *what, uint64_t done, uint64_t total) {

@@ -5,7 +5,7 @@
 #include "cli/options.h"
 
 #define WIDTH 80
-#define COLUMN 28 /* where the explanations of options begin */
+#define COLUMN 29 /* where the explanations of options begin */
 
 /* Columns of UTF-8 text, one a character: the help uses no wide ones. */
 static int columns_of(const char *text, size_t n_bytes) {

@@ -1,38 +1,16 @@
 /* main.c - the program: finds the command, runs it, and sees that its answer got out. */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/standard_output.h"
 
 static const struct fct_command *const commands[] = {
     &fct_cmd_convert, &fct_cmd_run,   &fct_cmd_verify, &fct_cmd_bench, &fct_cmd_tokenize,
     &fct_cmd_render,  &fct_cmd_parse, &fct_cmd_logits, &fct_cmd_info,  NULL,
 };
-
-/* A file must never get a standard stream's number. One that is closed is opened the wrong way
- * round, so that using it still fails. */
-static void guard_standard_streams(void) {
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-            if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(FCT_EXIT_FAILURE);
-}
-
-/* An answer that did not reach its reader is a failure; whoever closed a pipe knows that and is not
- * told. */
-static int finish_output(int code) {
-    bool failed = ferror(stdout) != 0;
-    errno = 0;
-    if (fclose(stdout) != 0) failed = true;
-    if (!failed) return code;
-    if (errno != EPIPE)
-        fprintf(stderr, "facet: standard output: %s\n", errno ? strerror(errno) : "write error");
-    return code == FCT_EXIT_GOOD ? FCT_EXIT_FAILURE : code;
-}
 
 static const struct fct_command *find_command(const char *name) {
     for (const struct fct_command *const *at = commands; *at; at++)
@@ -105,7 +83,9 @@ static int run_program(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    guard_standard_streams();
+    fct_standard_streams_guard();
     signal(SIGPIPE, SIG_IGN);
-    return finish_output(run_program(argc, argv));
+    int code = run_program(argc, argv);
+    bool written = fct_stdout_close();
+    return written || code != FCT_EXIT_GOOD ? code : FCT_EXIT_FAILURE;
 }

@@ -89,6 +89,11 @@ enum fct_parsed fct_options_parse(const struct fct_command *command, int argc, c
                                   void *options, struct fct_arguments *arguments);
 void fct_options_free(const struct fct_command *command, void *options); /* the lists in it */
 
+/* Reads value into field. label is the option as the person wrote it. FCT_ERR_ARGUMENT if it is not
+ * such a value. */
+fct_status fct_option_set(const struct fct_option *option, const char *label, void *field,
+                          const char *value, fct_error *err);
+
 /* Prints `facet COMMAND: message` on stderr, with a pointer to the help for a usage error; returns
  * the exit code. */
 int fct_usage_error(const char *command, const char *format, ...)

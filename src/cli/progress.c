@@ -23,7 +23,9 @@ const char *fct_size_text(double bytes, char text[32]) {
 
 const char *fct_duration_text(double seconds, char text[32]) {
     long whole = (long)(seconds + 0.5);
-    if (seconds < 9.95)
+    if (seconds < 0.9995)
+        snprintf(text, 32, "%.*f ms", seconds < 0.00995 ? 1 : 0, seconds * 1000);
+    else if (seconds < 9.95)
         snprintf(text, 32, "%.1f s", seconds);
     else if (whole < 100)
         snprintf(text, 32, "%ld s", whole);

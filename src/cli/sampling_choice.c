@@ -6,24 +6,21 @@
 #include "cli/model_choice.h"
 
 #define AT(field) offsetof(struct fct_sampling_choice, field)
-#define MODELS_OWN "the model's own"
 const struct fct_option fct_sampling_choice_options[] = {
     {"temperature", 0, FCT_OPTION_NUMBER, AT(temperature), "T",
-     "0 always takes the likeliest token", MODELS_OWN, 0, 100, NULL},
+     "0 always takes the likeliest token", NULL, 0, 100, NULL},
     {"top-k", 0, FCT_OPTION_INTEGER, AT(top_k), "K", "draw from the K likeliest tokens; 0: off",
-     MODELS_OWN, 0, INT32_MAX, NULL},
+     NULL, 0, INT32_MAX, NULL},
     {"top-p", 0, FCT_OPTION_NUMBER, AT(top_p), "P",
-     "draw from the likeliest tokens that together reach probability P; 1: off", MODELS_OWN, 0, 1,
-     NULL},
+     "draw from the likeliest tokens that together reach probability P; 1: off", NULL, 0, 1, NULL},
     {"min-p", 0, FCT_OPTION_NUMBER, AT(min_p), "P",
-     "drop tokens less likely than P times the likeliest; 0: off", MODELS_OWN, 0, 1, NULL},
+     "drop tokens less likely than P times the likeliest; 0: off", NULL, 0, 1, NULL},
     {"repeat-penalty", 0, FCT_OPTION_NUMBER, AT(repeat_penalty), "X",
-     "make ids seen before less likely; 1: off", MODELS_OWN, 0.01, 100, NULL},
+     "make ids seen before less likely; 1: off", NULL, 0.01, 100, NULL},
     {"presence-penalty", 0, FCT_OPTION_NUMBER, AT(presence_penalty), "X",
-     "subtract X from the logit of each id that the answer holds; 0: off", MODELS_OWN, -100, 100,
-     NULL},
+     "subtract X from the logit of each id that the answer holds; 0: off", NULL, -100, 100, NULL},
     {"frequency-penalty", 0, FCT_OPTION_NUMBER, AT(frequency_penalty), "X",
-     "subtract X for each time that the answer holds an id; 0: off", MODELS_OWN, -100, 100, NULL},
+     "subtract X for each time that the answer holds an id; 0: off", NULL, -100, 100, NULL},
     {"logit-bias", 0, FCT_OPTION_BIASES, AT(biases), "ID=B",
      "add B to the logit of ID; may be given several times", NULL, 0, 0, NULL},
     {"seed", 0, FCT_OPTION_SEED, AT(seed), "S",

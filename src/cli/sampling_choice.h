@@ -14,7 +14,10 @@ struct fct_sampling_choice {
 
 extern const struct fct_option fct_sampling_choice_options[];
 #define FCT_SAMPLING_GROUP(command_options, field)                                                 \
-    { "Sampling options", fct_sampling_choice_options, offsetof(command_options, field) }
+    {                                                                                              \
+        "Sampling options (by default the model's own)", fct_sampling_choice_options,              \
+            offsetof(command_options, field)                                                       \
+    }
 
 void fct_sampling_choice_defaults(struct fct_sampling_choice *choice);
 
