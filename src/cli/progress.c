@@ -50,7 +50,7 @@ static int terminal_width(void) {
 
 static void draw(const struct fct_progress *progress, uint64_t done, uint64_t total,
                  double seconds) {
-    char line[256], rate[32] = "", left[32], size[32], bar[BAR_CELLS + 1];
+    char line[256], rate[48] = "", left[32], size[32], bar[BAR_CELLS + 1];
     double share = (double)done / (double)total;
     double speed = (double)(done - progress->step_base) / seconds;
     int full = (int)(share * BAR_CELLS);
