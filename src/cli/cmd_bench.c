@@ -1,0 +1,280 @@
+/* cmd_bench.c - `facet bench`: how fast this machine runs the model, and what bounds it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "cli/model_choice.h"
+#include "cli/progress.h"
+
+struct bench_options {
+    struct fct_model_choice model;
+    int n_prompt, n_tokens, depth, repeats;
+    bool json;
+};
+
+#define AT(field) offsetof(struct bench_options, field)
+static const struct fct_option own_options[] = {
+    {NULL, 'p', FCT_OPTION_INTEGER, AT(n_prompt), "N", "tokens of the prompt; 0: no prompt", "512",
+     0, 1 << 24, NULL},
+    {NULL, 'n', FCT_OPTION_INTEGER, AT(n_tokens), "N",
+     "tokens of the answer: the first comes from the prompt, N-1 steps are measured", "64", 0,
+     1 << 24, NULL},
+    {NULL, 'd', FCT_OPTION_INTEGER, AT(depth), "DEPTH", "tokens that the cache holds before", "0",
+     0, 1 << 24, NULL},
+    {NULL, 'r', FCT_OPTION_INTEGER, AT(repeats), "R",
+     "runs behind one that warms up; the median counts", "3", 1, 1000, NULL},
+    {"json", 0, FCT_OPTION_FLAG, AT(json), NULL, "print one object", NULL, 0, 0, NULL},
+    {0},
+};
+static const struct fct_option_group groups[] = {
+    {"Options", own_options, 0},
+    FCT_MODEL_GROUP(struct bench_options, model),
+    {0},
+};
+
+/* Seconds of the repeats, sorted once all are there. */
+struct times {
+    double *seconds;
+    int n;
+};
+
+struct bench {
+    const struct bench_options *options;
+    const fct_model *model;
+    fct_session *session;
+    int *ids; /* [depth + n_prompt + n_tokens] */
+    struct times prefill, decode;
+    struct fct_progress progress;
+    uint64_t peak_bytes;
+    double bandwidth; /* bytes a second */
+};
+
+static int n_steps(const struct bench_options *options) {
+    return options->n_tokens > 0 ? options->n_tokens - 1 : 0;
+}
+
+/* The same ids each time, any but control tokens. (The generator is splitmix64.) */
+static void choose_ids(struct bench *bench, size_t n_ids) {
+    uint64_t state = 42, vocab_size = (uint64_t)fct_model_describe(bench->model).vocab_size;
+    for (size_t i = 0; i < n_ids;) {
+        uint64_t x = state += 0x9E3779B97F4A7C15u;
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+        x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+        int id = (int)((x ^ x >> 31) % vocab_size);
+        if (!fct_is_control_id(bench->model, id)) bench->ids[i++] = id;
+    }
+}
+
+/* Reads the prompt behind what is there; all of it must have been read, or the figure would
+ * flatter. */
+static fct_status time_prefill(struct bench *bench, double *seconds, fct_error *err) {
+    int depth = bench->options->depth, n_prompt = bench->options->n_prompt;
+    double began = fct_seconds();
+    fct_status status = fct_session_prefill(bench->session, bench->ids, depth + n_prompt, err);
+    *seconds = fct_seconds() - began;
+    int n_read = fct_session_describe(bench->session).n_read;
+    if (!status && n_read != n_prompt)
+        return fct_fail(err, FCT_ERR_ARGUMENT,
+                        "the session read %d tokens where %d were to be measured", n_read,
+                        n_prompt);
+    return status;
+}
+
+static fct_status time_decode(struct bench *bench, double *seconds, fct_error *err) {
+    const int *id = bench->ids + bench->options->depth + bench->options->n_prompt;
+    double began = fct_seconds();
+    for (int i = 0; i < n_steps(bench->options); i++) {
+        fct_status status = fct_session_append(bench->session, id[i], err);
+        if (status) return status;
+        fct_session_logits(bench->session);
+    }
+    *seconds = fct_seconds() - began;
+    return FCT_OK;
+}
+
+static fct_status run_once(struct bench *bench, double *prefill, double *decode, fct_error *err) {
+    int depth = bench->options->depth;
+    fct_status status = FCT_OK;
+    fct_session_rewind(bench->session, depth);
+    /* Also where the cache holds these tokens: what its window has lost is read again outside of
+     * the measurement. */
+    if (depth > 0) status = fct_session_prefill(bench->session, bench->ids, depth, err);
+    if (!status && bench->options->n_prompt > 0) status = time_prefill(bench, prefill, err);
+    if (!status && n_steps(bench->options) > 0) status = time_decode(bench, decode, err);
+    return status;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static fct_status measure(struct bench *bench, fct_error *err) {
+    const struct bench_options *options = bench->options;
+    size_t n_ids = (size_t)options->depth + (size_t)options->n_prompt + (size_t)options->n_tokens;
+    bench->ids = fct_new_array(n_ids, sizeof(int), err);
+    bench->prefill.seconds = fct_new_array((size_t)options->repeats, sizeof(double), err);
+    bench->decode.seconds = fct_new_array((size_t)options->repeats, sizeof(double), err);
+    if (!bench->ids || !bench->prefill.seconds || !bench->decode.seconds) return FCT_ERR_MEMORY;
+    choose_ids(bench, n_ids);
+    fct_progress_begin(&bench->progress, options->model.quiet, false);
+    for (int run = -1; run < options->repeats; run++) {
+        double prefill = 0, decode = 0;
+        fct_status status = run_once(bench, &prefill, &decode, err);
+        if (status) return status;
+        if (run >= 0) {
+            bench->prefill.seconds[bench->prefill.n++] = prefill;
+            bench->decode.seconds[bench->decode.n++] = decode;
+        }
+        fct_progress_update(&bench->progress, "bench", (uint64_t)(run + 2),
+                            (uint64_t)options->repeats + 1);
+    }
+    qsort(bench->prefill.seconds, (size_t)options->repeats, sizeof(double), compare_doubles);
+    qsort(bench->decode.seconds, (size_t)options->repeats, sizeof(double), compare_doubles);
+    bench->peak_bytes = fct_peak_resident_bytes(); /* before the bandwidth's own memory counts */
+    bench->bandwidth = fct_measure_bandwidth(fct_session_describe(bench->session).decode_threads);
+    return FCT_OK;
+}
+
+static double median(const struct times *times) {
+    const double *middle = times->seconds + times->n / 2;
+    return times->n % 2 ? *middle : (middle[-1] + middle[0]) / 2;
+}
+
+/* n things in the median time; NAN if there was nothing to measure. */
+static double rate(int n, const struct times *times) { return n > 0 ? n / median(times) : NAN; }
+
+static double read_rate(const struct bench *bench) {
+    double tokens = rate(n_steps(bench->options), &bench->decode);
+    return tokens * (double)fct_model_describe(bench->model).bytes_per_token;
+}
+
+static int print_json(const struct bench *bench) {
+    const struct bench_options *options = bench->options;
+    fct_model_info info = fct_model_describe(bench->model);
+    fct_session_info session = fct_session_describe(bench->session);
+    bool prompt = options->n_prompt > 0;
+    return fct_json_print(
+        "bench",
+        json_pack(
+            "{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:I, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, "
+            "s:s, s:s, s:s}",
+            "prefill_tokens_per_second", fct_json_number(rate(options->n_prompt, &bench->prefill)),
+            "decode_tokens_per_second", fct_json_number(rate(n_steps(options), &bench->decode)),
+            "bytes_per_token", (json_int_t)info.bytes_per_token, "read_bytes_per_second",
+            fct_json_number(read_rate(bench)), "bandwidth_share",
+            fct_json_number(read_rate(bench) / bench->bandwidth), "load_seconds",
+            fct_json_number(info.load_seconds), "first_token_seconds",
+            fct_json_number(prompt ? median(&bench->prefill) : NAN), "peak_resident_bytes",
+            (json_int_t)bench->peak_bytes, "threads", session.decode_threads, "kernels",
+            info.kernels, "memory", info.memory, "prefill_threads", session.prefill_threads,
+            "prompt_tokens", options->n_prompt, "decode_steps", n_steps(options), "depth",
+            options->depth, "repeats", options->repeats, "bandwidth_bytes_per_second",
+            fct_json_number(bench->bandwidth), "weights", info.weights, "kv", session.kv,
+            "activations", session.activations));
+}
+
+/* "prefill  512 tokens   5210.3 tok/s  (5100.2 to 5222.8)" */
+static void print_speed(const char *what, int n, const char *unit, const struct times *times,
+                        int depth) {
+    printf("%-14s %5d %s at depth %d: %.1f tok/s (%.1f to %.1f)\n", what, n, unit, depth,
+           rate(n, times), n / times->seconds[times->n - 1], n / times->seconds[0]);
+}
+
+static void print_reading(const struct bench *bench, int n_threads) {
+    char bytes[32], read[32], bandwidth[32];
+    double share = read_rate(bench) / bench->bandwidth;
+    fct_size_text((double)fct_model_describe(bench->model).bytes_per_token, bytes);
+    fct_size_text(bench->bandwidth, bandwidth);
+    if (n_steps(bench->options) == 0) {
+        printf("%-14s %s a token; %d threads read %s/s\n", "weights", bytes, n_threads, bandwidth);
+        return;
+    }
+    printf("%-14s %s a token, %s/s: %.0f %% of the %s/s that %d thread%s read%s\n", "weights",
+           bytes, fct_size_text(read_rate(bench), read), share * 100, bandwidth, n_threads,
+           n_threads == 1 ? "" : "s", share > 1 ? " (the CPU's caches help)" : "");
+}
+
+static int print_table(const struct bench *bench) {
+    const struct bench_options *options = bench->options;
+    fct_model_info info = fct_model_describe(bench->model);
+    fct_session_info session = fct_session_describe(bench->session);
+    char size[32], time[32];
+    printf("%-14s %s, %s, %s\n", "model", info.source, info.weights,
+           fct_size_text((double)info.file_bytes, size));
+    printf("%-14s %s, memory %s, kv %s, activations %s, threads %d (prompt %d)\n", "runs with",
+           info.kernels, info.memory, session.kv, session.activations, session.decode_threads,
+           session.prefill_threads);
+    printf("%-14s %s\n", "load", fct_duration_text(info.load_seconds, time));
+    if (options->n_prompt > 0) {
+        print_speed("prompt", options->n_prompt, "tokens", &bench->prefill, options->depth);
+        printf("%-14s %.3f s, load not counted\n", "first token", median(&bench->prefill));
+    }
+    if (n_steps(options) > 0)
+        print_speed("answer", n_steps(options), "steps ", &bench->decode,
+                    options->depth + options->n_prompt);
+    print_reading(bench, session.decode_threads);
+    printf("%-14s %s resident at most\n", "memory", fct_size_text((double)bench->peak_bytes, size));
+    printf("%-14s median of %d after a warm-up, random tokens; in brackets slowest and fastest\n",
+           "method", options->repeats);
+    return FCT_EXIT_GOOD;
+}
+
+static int run(const void *command_options, struct fct_arguments arguments) {
+    (void)arguments;
+    const struct bench_options *options = command_options;
+    struct bench bench = {.options = options};
+    fct_error err = {0};
+    int code = FCT_EXIT_FAILURE, n_needed = options->depth + options->n_prompt + n_steps(options);
+    if (options->n_prompt == 0 && n_steps(options) == 0)
+        return fct_usage_error("bench", "-p 0 and -n %d leave nothing to measure",
+                               options->n_tokens);
+    fct_model *model = fct_model_choice_open(&options->model, "bench", &err);
+    if (!model) goto failed;
+    fct_session_options session_options = fct_model_choice_session(&options->model);
+    if (session_options.context == 0) session_options.context = n_needed;
+    bench.model = model;
+    bench.session = fct_session_new(model, &session_options, &err);
+    if (!bench.session || measure(&bench, &err) != FCT_OK) goto failed;
+    fct_progress_clear(&bench.progress);
+    code = options->json ? print_json(&bench) : print_table(&bench);
+    goto done;
+failed:
+    fct_progress_clear(&bench.progress);
+    fct_failure("bench", &err);
+done:
+    fct_session_free(bench.session);
+    fct_model_free(model);
+    fct_free(bench.ids);
+    fct_free(bench.prefill.seconds);
+    fct_free(bench.decode.seconds);
+    return code;
+}
+
+static void set_defaults(void *command_options) {
+    struct bench_options *options = command_options;
+    options->n_prompt = 512;
+    options->n_tokens = 64;
+    options->repeats = 3;
+}
+
+const struct fct_command fct_cmd_bench = {
+    .name = "bench",
+    .synopsis = "[OPTIONS]",
+    .summary = "measure speed, and what bounds it",
+    .about =
+        "Measures reading a prompt and writing an answer apart: tokens a second, time to the first "
+        "token, weights read for a token and their share of the memory bandwidth that is measured "
+        "in "
+        "the same run, load time and peak memory.",
+    .groups = groups,
+    .max_arguments = 0,
+    .options_bytes = sizeof(struct bench_options),
+    .set_defaults = set_defaults,
+    .run = run,
+};

@@ -1,0 +1,242 @@
+/* cmd_run.c - `facet run`: one answer, streamed. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/json_output.h"
+#include "cli/model_choice.h"
+#include "cli/run_report.h"
+#include "cli/sampling_choice.h"
+#include "cli/standard_output.h"
+#include "cli/text_input.h"
+
+struct run_options {
+    struct fct_model_choice model;
+    struct fct_sampling_choice sampling;
+    int max_tokens;
+    const char *system;
+    bool think, raw, ids, json;
+    struct fct_id_list prompt_ids;
+    struct fct_text_list stops;
+};
+
+#define AT(field) offsetof(struct run_options, field)
+static const struct fct_option own_options[] = {
+    {"tokens", 'n', FCT_OPTION_INTEGER, AT(max_tokens), "N",
+     "at most N tokens; 0: up to the context", "0", 0, INT32_MAX, NULL},
+    {"system", 0, FCT_OPTION_TEXT, AT(system), "TEXT", "the system message", NULL, 0, 0, NULL},
+    {"think", 0, FCT_OPTION_FLAG, AT(think), NULL, "let the model think before it answers", NULL, 0,
+     0, NULL},
+    {"raw", 0, FCT_OPTION_FLAG, AT(raw), NULL,
+     "no chat format: the model goes on where the prompt ends", NULL, 0, 0, NULL},
+    {"prompt-ids", 0, FCT_OPTION_IDS, AT(prompt_ids), "LIST|@FILE",
+     "the whole prompt as token ids, between commas or white space", NULL, 0, 0, NULL},
+    {"ids", 0, FCT_OPTION_FLAG, AT(ids), NULL,
+     "print token ids instead of text, the end id included", NULL, 0, 0, NULL},
+    {"json", 0, FCT_OPTION_FLAG, AT(json), NULL,
+     "print one object: text, ids, reason it ended, statistics", NULL, 0, 0, NULL},
+    {"stop", 0, FCT_OPTION_TEXTS, AT(stops), "TEXT",
+     "end the answer before TEXT; may be given several times", NULL, 0, 0, NULL},
+    {0},
+};
+static const struct fct_option_group groups[] = {
+    {"Options", own_options, 0},
+    FCT_SAMPLING_GROUP(struct run_options, sampling),
+    FCT_MODEL_GROUP(struct run_options, model),
+    {0},
+};
+
+/* What the callback of the generation needs to write the answer out. */
+struct answer {
+    bool streams_text, streams_ids;
+    bool broken;   /* nobody reads any more, or the disk is full */
+    char last;     /* the last byte written */
+    int n_written; /* ids */
+};
+
+static bool write_token(void *user, int id, const char *text, size_t n_bytes) {
+    struct answer *answer = user;
+    if (answer->streams_text && n_bytes > 0) {
+        fwrite(text, 1, n_bytes, stdout);
+        answer->last = text[n_bytes - 1];
+    } else if (answer->streams_ids && id >= 0) {
+        printf("%s%d", answer->n_written++ ? " " : "", id);
+        answer->last = '0';
+    }
+    if (answer->streams_text || answer->streams_ids) answer->broken = !fct_stdout_flush();
+    return !answer->broken && !fct_interrupted();
+}
+
+static json_t *message(const char *role, const char *text, size_t n_bytes) {
+    return json_pack("{s:s, s:s%}", "role", role, "content", text, n_bytes);
+}
+
+/* Renders system and prompt as a conversation that the model is to answer. Takes valid UTF-8. */
+static fct_status render(const fct_model *model, const char *system, const char *prompt,
+                         size_t n_bytes, bool think, struct fct_id_list *ids, fct_error *err) {
+    json_t *messages = json_array();
+    if (system) json_array_append_new(messages, message("system", system, strlen(system)));
+    json_array_append_new(messages, message("user", prompt, n_bytes));
+    json_t *request = json_pack("{s:o, s:{s:b, s:b}}", "messages", messages, "kwargs",
+                                "add_generation_prompt", 1, "enable_thinking", think);
+    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    fct_status status =
+        text ? fct_chat_render(model, text, strlen(text), false, NULL, &ids->ids, &ids->n_ids, err)
+             : fct_fail(err, FCT_ERR_MEMORY, "no memory for the conversation");
+    free(text);
+    json_decref(request);
+    return status;
+}
+
+/* Plain text behind one BOS, if the model has one. What the text says is never control. */
+static fct_status encode_raw(const fct_model *model, const char *prompt, size_t n_bytes,
+                             struct fct_id_list *ids, fct_error *err) {
+    int *text_ids = NULL, n_text_ids = 0, bos = fct_bos_id(model), n_bos = bos >= 0;
+    fct_status status = fct_tokenize(model, prompt, n_bytes, 0, &text_ids, &n_text_ids, NULL, err);
+    if (status) return status;
+    ids->ids = fct_new_array((size_t)n_text_ids + 1, sizeof(int), err);
+    if (ids->ids) {
+        ids->ids[0] = bos;
+        if (n_text_ids > 0) memcpy(ids->ids + n_bos, text_ids, (size_t)n_text_ids * sizeof(int));
+        ids->n_ids = n_bos + n_text_ids;
+        if (ids->n_ids == 0) status = fct_fail(err, FCT_ERR_ARGUMENT, "the prompt is empty");
+    } else {
+        status = FCT_ERR_MEMORY;
+    }
+    fct_free(text_ids);
+    return status;
+}
+
+/* The prompt's ids, from whichever form it was given in. */
+static fct_status read_prompt(const struct run_options *options, struct fct_arguments arguments,
+                              const fct_model *model, struct fct_id_list *ids, fct_error *err) {
+    char *prompt = NULL, *system = NULL;
+    size_t n_bytes, n_system;
+    fct_status status = fct_tokenizer_check(model, "use --prompt-ids and --ids", err);
+    if (!status) status = fct_input_read("run", arguments, &prompt, &n_bytes, err);
+    if (status) return status;
+    status = fct_input_repair("run", "the prompt", &prompt, &n_bytes, err);
+    if (!status && options->system) {
+        n_system = strlen(options->system);
+        system = fct_copy_text(options->system, n_system, err);
+        status =
+            system ? fct_input_repair("run", "--system", &system, &n_system, err) : FCT_ERR_MEMORY;
+    }
+    if (!status && options->raw) status = encode_raw(model, prompt, n_bytes, ids, err);
+    if (!status && !options->raw) {
+        fct_input_tidy(prompt, &n_bytes);
+        status = render(model, system, prompt, n_bytes, options->think, ids, err);
+    }
+    fct_free(prompt);
+    fct_free(system);
+    return status;
+}
+
+static int print_json(const fct_model *model, const fct_session *session,
+                      const fct_generation *generation) {
+    json_t *text =
+        generation->text ? json_stringn(generation->text, generation->n_bytes) : json_null();
+    return fct_json_print("run",
+                          json_pack("{s:o, s:o, s:s, s:o}", "text", text, "ids",
+                                    fct_json_ids(generation->ids, generation->n_ids), "reason",
+                                    fct_reason_name(generation->reason), "statistics",
+                                    fct_report_json(model, session, generation)));
+}
+
+static fct_status answer_prompt(const struct run_options *options, const fct_model *model,
+                                fct_session *session, const struct fct_id_list *prompt,
+                                fct_error *err) {
+    struct answer answer = {.streams_ids = options->ids && !options->json,
+                            .streams_text = !options->ids && !options->json};
+    fct_generation generation = {0};
+    fct_generate_options generate = fct_generate_defaults(model);
+    generate.max_tokens = options->max_tokens;
+    generate.stops = options->stops.texts;
+    generate.n_stops = (int)options->stops.n_texts;
+    generate.token = write_token;
+    generate.user = &answer;
+    fct_status status =
+        fct_sampling_choice_apply(&options->sampling, model, &generate.sampling, err);
+    if (status) return status;
+    fct_interrupt_catch();
+    status = fct_generate(session, prompt->ids, prompt->n_ids, &generate, &generation, err);
+    if (answer.last && answer.last != '\n') putchar('\n');
+    if (!status && options->json) print_json(model, session, &generation);
+    if (!fct_stdout_flush()) answer.broken = true;
+    if (!status && !answer.broken && !options->model.quiet)
+        fct_report_print(model, session, &generation);
+    fct_generation_free(&generation);
+    return status;
+}
+
+static int check_usage(const struct run_options *options, struct fct_arguments arguments) {
+    if (options->prompt_ids.ids && arguments.n_values > 0)
+        return fct_usage_error("run", "--prompt-ids and a PROMPT exclude each other");
+    if (options->prompt_ids.ids && (options->raw || options->system || options->think))
+        return fct_usage_error("run",
+                               "--prompt-ids is the whole prompt: no --raw, --system, --think");
+    if (options->raw && (options->system || options->think))
+        return fct_usage_error("run", "--raw has no chat format: no --system, --think");
+    return FCT_EXIT_GOOD;
+}
+
+static int run(const void *command_options, struct fct_arguments arguments) {
+    const struct run_options *options = command_options;
+    fct_error err = {0};
+    struct fct_id_list read = {0};
+    const struct fct_id_list *prompt = options->prompt_ids.ids ? &options->prompt_ids : &read;
+    fct_session *session = NULL;
+    int code = check_usage(options, arguments);
+    if (code) return code;
+    code = FCT_EXIT_FAILURE;
+    fct_model *model = fct_model_choice_open(&options->model, "run", &err);
+    if (!model) goto failed;
+    if (!options->ids && !options->json &&
+        fct_tokenizer_check(model, "use --prompt-ids and --ids", &err) != FCT_OK)
+        goto failed;
+    if (prompt == &read && read_prompt(options, arguments, model, &read, &err) != FCT_OK)
+        goto failed;
+    if (fct_ids_check(model, "--prompt-ids", prompt->ids, (size_t)prompt->n_ids, &err) != FCT_OK)
+        goto failed;
+    fct_session_options session_options = fct_model_choice_session(&options->model);
+    session = fct_session_new(model, &session_options, &err);
+    if (!session || answer_prompt(options, model, session, prompt, &err) != FCT_OK) goto failed;
+    code = FCT_EXIT_GOOD;
+    goto done;
+failed:
+    fct_failure("run", &err);
+done:
+    fct_session_free(session);
+    fct_model_free(model);
+    fct_free(read.ids);
+    return code;
+}
+
+static void set_defaults(void *command_options) {
+    struct run_options *options = command_options;
+    fct_sampling_choice_defaults(&options->sampling);
+}
+
+const struct fct_command fct_cmd_run = {
+    .name = "run",
+    .synopsis = "[OPTIONS] [PROMPT...]",
+    .summary = "answer one prompt",
+    .about =
+        "Answers PROMPT (several arguments are joined by spaces), or standard input if there is "
+        "none, and streams the answer to standard output.\n\n"
+        "A prompt becomes one user message in the model's chat format. There a byte order mark in "
+        "front is dropped, CR LF is read as LF, and white space around the text goes; with --raw "
+        "every byte counts, and the model's BOS is put in front once. Names of control tokens in "
+        "a prompt are plain text. What is not valid UTF-8 becomes U+FFFD, with a warning.\n\n"
+        "Control tokens of the answer are left out of its text. Ctrl+C ends the answer, a second "
+        "one the program.",
+    .groups = groups,
+    .max_arguments = -1,
+    .options_bytes = sizeof(struct run_options),
+    .set_defaults = set_defaults,
+    .run = run,
+};

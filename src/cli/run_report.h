@@ -1,0 +1,19 @@
+/* run_report.h - what an answer took. */
+#ifndef FCT_CLI_RUN_REPORT_H
+#define FCT_CLI_RUN_REPORT_H
+
+#include <jansson.h>
+
+#include "facet.h"
+
+/* The reason's name: end, length, stop, context, cancelled. */
+const char *fct_reason_name(fct_reason reason);
+
+/* One line on stderr: tokens, their speed, the prompt's, what was reused, how full the context is,
+ * what ran. Reading the prompt, writing the answer and loading are never added up. */
+void fct_report_print(const fct_model *model, const fct_session *session,
+                      const fct_generation *generation);
+json_t *fct_report_json(const fct_model *model, const fct_session *session,
+                        const fct_generation *generation);
+
+#endif
