@@ -127,18 +127,6 @@ static fct_status read_options(struct conversion *c) {
     return FCT_OK;
 }
 
-static fct_status refuse_quantized(const struct conversion *c) {
-    const json_t *text = fct_config_text_part(c->source->config),
-                 *how = json_object_get(c->source->config, "quantization_config");
-    if (!how || json_is_null(how)) how = json_object_get(text, "quantization_config");
-    if (!how || json_is_null(how)) return FCT_OK;
-    const char *method = json_string_value(json_object_get(how, "quant_method"));
-    return fct_fail(
-        c->err, FCT_ERR_UNSUPPORTED,
-        "%s: config.json has a quantization_config (%s); this version converts float checkpoints",
-        c->source->path, method ? method : "no quant_method");
-}
-
 static fct_status read_vocabulary(struct conversion *c) {
     c->chat = "none";
     fct_status status =
@@ -172,10 +160,7 @@ static fct_status read_source(struct conversion *c, const char *path) {
     fct_error failure = {.code = FCT_ERR_FORMAT};
     c->source = fct_source_open(path, &failure);
     if (!c->source) return fct_fail(c->err, failure.code, "%s", failure.message);
-    fct_status status = fct_config_parse(&c->config, c->source->config, path, c->err);
-    if (status == FCT_OK) status = refuse_quantized(c);
-    if (status == FCT_OK)
-        status = fct_plan_make(&c->plan, &c->config, c->source, c->schemes, c->err);
+    fct_status status = fct_plan_network(&c->plan, &c->config, c->source, c->schemes, c->err);
     if (status == FCT_OK) status = read_vocabulary(c);
     if (status == FCT_OK) status = read_expected(c);
     return status;

@@ -55,6 +55,14 @@ static fct_status check_tensor(const struct fct_plan_entry *entry, const fct_sou
     return FCT_OK;
 }
 
+static void find_origin(struct planning *p, const char *origin, struct fct_plan_entry *entry) {
+    entry->from = fct_source_find(p->source, origin);
+    if (entry->from)
+        p->status = check_tensor(entry, p->source, p->err);
+    else
+        fct_name_list_add(&p->missing, origin);
+}
+
 /* Adds an entry that is filled from the source's tensor called origin; NULL: called like the entry.
  */
 static void add(struct planning *p, const char *name, const char *origin,
@@ -62,12 +70,8 @@ static void add(struct planning *p, const char *name, const char *origin,
     struct fct_plan *plan = p->plan;
     if (p->status != FCT_OK) return;
     snprintf(entry.name, sizeof entry.name, "%s%s", p->prefix, name);
-    entry.from = fct_source_find(p->source, origin ? origin : entry.name);
-    if (!entry.from) {
-        fct_name_list_add(&p->missing, origin ? origin : entry.name);
-        return;
-    }
-    p->status = check_tensor(&entry, p->source, p->err);
+    if (p->source) find_origin(p, origin ? origin : entry.name, &entry);
+    if (p->source && !entry.from) return;
     if (p->status == FCT_OK)
         p->status = fct_grow((void **)&plan->entries, &plan->capacity, plan->n_entries + 1,
                              sizeof entry, p->err);
@@ -198,9 +202,31 @@ fct_status fct_plan_make(struct fct_plan *plan, const struct fct_config *config,
         p.status =
             fct_fail(err, FCT_ERR_FORMAT, "%s: %zu tensors are missing: %s", source->path,
                      p.missing.n_names, fct_name_list_text(&p.missing, buffer, sizeof buffer));
-    if (p.status == FCT_OK) p.status = count_leftovers(&p, config);
+    if (p.status == FCT_OK && source) p.status = count_leftovers(&p, config);
     if (p.status != FCT_OK) fct_plan_free(plan);
     return p.status;
+}
+
+static fct_status refuse_quantized(const fct_source *source, fct_error *err) {
+    const json_t *how = json_object_get(source->config, "quantization_config");
+    if (!how || json_is_null(how))
+        how = json_object_get(fct_config_text_part(source->config), "quantization_config");
+    if (!how || json_is_null(how)) return FCT_OK;
+    const char *method = json_string_value(json_object_get(how, "quant_method"));
+    return fct_fail(err, FCT_ERR_UNSUPPORTED,
+                    "%s: config.json has a quantization_config (%s); this version converts float "
+                    "checkpoints",
+                    source->path, method ? method : "no quant_method");
+}
+
+fct_status fct_plan_network(struct fct_plan *plan, struct fct_config *config,
+                            const fct_source *source, struct fct_plan_schemes schemes,
+                            fct_error *err) {
+    memset(plan, 0, sizeof *plan);
+    fct_status status = fct_config_parse(config, source->config, source->path, err);
+    if (status == FCT_OK) status = refuse_quantized(source, err);
+    if (status == FCT_OK) status = fct_plan_make(plan, config, source, schemes, err);
+    return status;
 }
 
 void fct_plan_free(struct fct_plan *plan) {

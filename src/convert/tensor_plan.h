@@ -36,10 +36,16 @@ struct fct_plan_schemes {
     enum fct_scheme tables;
 };
 
-/* Lists what config asks for and finds it in source. Missing tensors are an error that lists them;
- * a tensor of another shape or of a type that cannot be read is one that names it. */
+/* Lists what config asks for and finds it in source (NULL: lists only). Missing tensors are an
+ * error that lists them; a tensor of another shape or of a type that cannot be read is one that
+ * names it.
+ */
 fct_status fct_plan_make(struct fct_plan *plan, const struct fct_config *config,
                          const fct_source *source, struct fct_plan_schemes schemes, fct_error *err);
+/* Reads source's configuration, refuses what facet cannot run or convert, and makes the plan. */
+fct_status fct_plan_network(struct fct_plan *plan, struct fct_config *config,
+                            const fct_source *source, struct fct_plan_schemes schemes,
+                            fct_error *err);
 void fct_plan_free(struct fct_plan *plan);
 
 /* "q4-g64" and the like for the linear layers; false if there is no such scheme. */
