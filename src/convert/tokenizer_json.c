@@ -226,8 +226,9 @@ static bool read_merge(const fct_piece_index *index, const json_t *merge, int id
 }
 
 static fct_status read_merges(struct reader *r, const json_t *merges) {
-    fct_piece_index *index = fct_piece_index_new(r->pieces, r->n_pieces, r->err);
-    if (!index) return r->err->code;
+    fct_error why;
+    fct_piece_index *index = fct_piece_index_new(r->pieces, r->n_pieces, &why);
+    if (!index) return fct_fail(r->err, why.code, "%s: %s", r->path, why.message);
     fct_status status = FCT_OK;
     size_t i;
     json_t *merge;

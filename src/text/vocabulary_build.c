@@ -146,27 +146,25 @@ static int compare_merges(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* What the merge of this rank makes; -1 and *err if that may not be. */
-static int merge_result(const struct builder *b, size_t rank, fct_error *err) {
+/* What the merge of this rank makes. */
+static fct_status find_result(const struct builder *b, size_t rank, int *id, fct_error *err) {
     const int *pair = b->source->merges[rank];
     int n = b->source->n_pieces;
     if (pair[0] < 0 || pair[0] >= n || pair[1] < 0 || pair[1] >= n || !piece_of(b, pair[0]) ||
-        !piece_of(b, pair[1])) {
-        fct_fail(err, FCT_ERR_FORMAT, "tokenizer: merge %zu names a piece that is not there", rank);
-        return -1;
-    }
+        !piece_of(b, pair[1]))
+        return fct_fail(err, FCT_ERR_FORMAT, "tokenizer: merge %zu names a piece that is not there",
+                        rank);
     const char *left = piece_of(b, pair[0]), *right = piece_of(b, pair[1]);
-    int id = fct_piece_index_join(b->index, left, right);
-    if (id < 0)
-        fct_fail(err, FCT_ERR_FORMAT, "tokenizer: merge %zu, \"%s\" and \"%s\", makes no piece",
-                 rank, left, right);
-    else if (b->source->control[id] || byte_value(piece_of(b, id)) >= 0) {
-        fct_fail(err, FCT_ERR_UNSUPPORTED,
-                 "tokenizer: merge %zu makes \"%s\", which plain text must not become", rank,
-                 piece_of(b, id));
-        return -1;
-    }
-    return id;
+    *id = fct_piece_index_join(b->index, left, right);
+    if (*id < 0)
+        return fct_fail(err, FCT_ERR_FORMAT,
+                        "tokenizer: merge %zu, \"%s\" and \"%s\", makes no piece", rank, left,
+                        right);
+    if (b->source->control[*id] || byte_value(piece_of(b, *id)) >= 0)
+        return fct_fail(err, FCT_ERR_UNSUPPORTED,
+                        "tokenizer: merge %zu makes \"%s\", which plain text must not become", rank,
+                        piece_of(b, *id));
+    return FCT_OK;
 }
 
 static bool mixes(const char *piece, char c) {
@@ -201,8 +199,9 @@ static fct_status sort_merges(struct builder *b, fct_error *err) {
 static fct_status write_merges(struct builder *b, fct_error *err) {
     bool newline_mixed = false, tab_mixed = false;
     for (size_t rank = 0; rank < b->source->n_merges; rank++) {
-        int id = merge_result(b, rank, err);
-        if (id < 0) return FCT_ERR_FORMAT;
+        int id;
+        fct_status status = find_result(b, rank, &id, err);
+        if (status != FCT_OK) return status;
         newline_mixed |= mixes(piece_of(b, id), '\n');
         tab_mixed |= mixes(piece_of(b, id), '\t');
     }
