@@ -20,10 +20,13 @@ static void remove_and_end(int signal_number) {
     _exit(128 + signal_number);
 }
 
+/* A signal that the program was started to ignore, as in the background of a script, stays ignored.
+ */
 static void handle(int signal_number, void (*handler)(int)) {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, inherited;
     sigemptyset(&action.sa_mask);
-    sigaction(signal_number, &action, NULL);
+    if (sigaction(signal_number, NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+        sigaction(signal_number, &action, NULL);
 }
 
 void fct_interrupt_catch(void) { handle(SIGINT, count_interrupt); }

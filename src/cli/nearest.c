@@ -34,7 +34,7 @@ const char *fct_nearest(const char *word, const char *const *candidates, size_t 
     for (size_t i = 0; i < n; i++) {
         /* A beginning such as --temp is meant to be completed, however long the rest. */
         bool begins = length >= 2 && strncmp(word, candidates[i], length) == 0;
-        int distance = begins ? 1 : edit_distance(word, candidates[i]);
+        int distance = begins ? 0 : edit_distance(word, candidates[i]);
         if (distance > bound) continue;
         if (best && distance == bound) continue;
         best = candidates[i];
