@@ -1,0 +1,158 @@
+/* json_table.c - JSON laid out for a person: values in lines, lists of objects in columns. */
+#include "cli/json_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "cli/progress.h"
+
+#define INDENT 2
+#define MAX_COLUMNS 16
+
+static bool is_bytes(const char *key) {
+    size_t n = strlen(key);
+    return n >= 5 && strcmp(key + n - 5, "bytes") == 0;
+}
+
+/* Text from a file must not steer the terminal. */
+static void add_tame(struct fct_text *out, const char *text, size_t n_bytes) {
+    for (size_t i = 0; i < n_bytes; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool control = c < 0x20 || c == 0x7F ||
+                       (c == 0xC2 && i + 1 < n_bytes && (unsigned char)text[i + 1] < 0xA0);
+        if (control && c == 0xC2) i++;
+        fct_text_add(out, control ? "?" : text + i, 1);
+    }
+}
+
+/* A value in one line. */
+static void add_value(struct fct_text *out, const char *key, const json_t *value) {
+    char size[32];
+    size_t i;
+    const char *name;
+    json_t *item;
+    switch (json_typeof(value)) {
+    case JSON_STRING:
+        add_tame(out, json_string_value(value), json_string_length(value));
+        break;
+    case JSON_INTEGER:
+        fct_text_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        if (is_bytes(key) && json_integer_value(value) >= 1000)
+            fct_text_printf(out, " (%s)", fct_size_text((double)json_integer_value(value), size));
+        break;
+    case JSON_REAL:
+        fct_text_printf(out, "%g", json_real_value(value));
+        break;
+    case JSON_TRUE:
+        fct_text_puts(out, "yes");
+        break;
+    case JSON_FALSE:
+        fct_text_puts(out, "no");
+        break;
+    case JSON_NULL:
+        fct_text_puts(out, "-");
+        break;
+    case JSON_ARRAY:
+        json_array_foreach(value, i, item) {
+            if (i > 0) fct_text_puts(out, json_is_object(item) ? "; " : ", ");
+            add_value(out, "", item);
+        }
+        break;
+    case JSON_OBJECT:
+        json_object_foreach((json_t *)value, name, item) {
+            if (item != json_object_iter_value(json_object_iter((json_t *)value)))
+                fct_text_puts(out, ", ");
+            add_tame(out, name, strlen(name));
+            fct_text_puts(out, " ");
+            add_value(out, name, item);
+        }
+        break;
+    }
+}
+
+/* The value as text in *text, "" without memory. Returns its columns. */
+static int value_text(struct fct_text *text, const char *key, const json_t *value) {
+    text->size = 0;
+    fct_text_add(text, "", 0);
+    if (value) add_value(text, key, value);
+    int columns = 0;
+    for (size_t i = 0; i < text->size; i++)
+        columns += ((unsigned char)text->data[i] & 0xC0) != 0x80;
+    return columns;
+}
+
+static void print_cell(struct fct_text *text, int columns, int width, bool right) {
+    const char *data = text->data ? text->data : "";
+    int pad = width > columns ? width - columns : 0;
+    printf("%*s%s%*s", right ? pad : 0, "", data, right ? 0 : pad, "");
+}
+
+/* A list of objects; the first one's keys are the columns. */
+static void print_columns(const json_t *list, int indent) {
+    const char *keys[MAX_COLUMNS];
+    int widths[MAX_COLUMNS], n = 0;
+    struct fct_text text = {0};
+    size_t i;
+    json_t *row, *value;
+    const char *key;
+    json_object_foreach(json_array_get(list, 0), key, value) {
+        if (n < MAX_COLUMNS) keys[n++] = key;
+    }
+    for (int column = 0; column < n; column++) {
+        widths[column] = (int)strlen(keys[column]);
+        json_array_foreach(list, i, row) {
+            int columns = value_text(&text, keys[column], json_object_get(row, keys[column]));
+            if (columns > widths[column]) widths[column] = columns;
+        }
+    }
+    printf("%*s", indent, "");
+    for (int column = 0; column < n; column++)
+        printf("%-*s%s", column + 1 < n ? widths[column] : 0, keys[column],
+               column + 1 < n ? "  " : "\n");
+    json_array_foreach(list, i, row) {
+        printf("%*s", indent, "");
+        for (int column = 0; column < n; column++) {
+            value = json_object_get(row, keys[column]);
+            int columns = value_text(&text, keys[column], value);
+            bool last = column + 1 == n;
+            print_cell(&text, columns, last && !json_is_number(value) ? 0 : widths[column],
+                       json_is_number(value));
+            printf("%s", last ? "\n" : "  ");
+        }
+    }
+    fct_text_free(&text);
+}
+
+static bool is_nested(const json_t *value) {
+    if (json_is_object(value)) return json_object_size(value) > 0;
+    return json_is_object(json_array_get(value, 0));
+}
+
+static void print_object(const json_t *object, int indent) {
+    struct fct_text text = {0};
+    const char *key;
+    json_t *value;
+    int width = 0;
+    json_object_foreach((json_t *)object, key, value) {
+        if (!is_nested(value) && (int)strlen(key) > width) width = (int)strlen(key);
+    }
+    json_object_foreach((json_t *)object, key, value) {
+        if (is_nested(value)) continue;
+        value_text(&text, key, value);
+        printf("%*s%-*s  %s\n", indent, "", width, key, text.data ? text.data : "");
+    }
+    json_object_foreach((json_t *)object, key, value) {
+        if (!is_nested(value)) continue;
+        printf("\n%*s%s", indent, "", key);
+        if (json_is_array(value)) printf(" (%zu)", json_array_size(value));
+        printf(":\n");
+        if (json_is_array(value))
+            print_columns(value, indent + INDENT);
+        else
+            print_object(value, indent + INDENT);
+    }
+    fct_text_free(&text);
+}
+
+void fct_json_table_print(const json_t *object) { print_object(object, 0); }
