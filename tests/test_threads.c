@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cgroup.h"
 #include "base/threads.h"
+#include "scratch_folder.h"
 
 enum { MAX_MEMBERS = 32, ROUNDS = 2000 };
 
@@ -166,40 +166,25 @@ static void affinity_limits_the_cpu_count(void **state) {
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
-/* A tree of control groups below a scratch folder. */
-static char mount_folder[64];
-static void put(const char *folder, const char *name, const char *text) {
-    char path[512], command[600];
-    snprintf(command, sizeof command, "mkdir -p '%s%s'", mount_folder, folder);
+/* A tree of control groups in the scratch folder. */
+static void put(const char *group, const char *name, const char *text) {
+    char path[256], command[400];
+    snprintf(command, sizeof command, "mkdir -p '%s%s'", scratch_folder, group);
     assert_int_equal(system(command), 0);
-    snprintf(path, sizeof path, "%s%s/%s", mount_folder, folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-static int make_mount(void **state) {
-    (void)state;
-    strcpy(mount_folder, "/tmp/facet_cgroup_XXXXXX");
-    return mkdtemp(mount_folder) ? 0 : -1;
-}
-static int remove_mount(void **state) {
-    (void)state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -r '%s'", mount_folder);
-    return system(command);
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    scratch_put(path, text, strlen(text));
 }
 
 static void a_quota_of_version_2_limits_the_cpu_count(void **state) {
     (void)state;
     put("/a/b", "cpu.max", "400000 100000\n");
     put("/a", "cpu.max", "250000 100000\n");
-    assert_int_equal(fct_cgroup_cpus("0::/a/b\n", mount_folder), 2); /* the parent's 2.5 */
+    assert_int_equal(fct_cgroup_cpus("0::/a/b\n", scratch_folder), 2); /* the parent's 2.5 */
     put("/a", "cpu.max", "max 100000\n");
-    assert_int_equal(fct_cgroup_cpus("0::/a/b\n", mount_folder), 4);
+    assert_int_equal(fct_cgroup_cpus("0::/a/b\n", scratch_folder), 4);
     put("/a", "cpu.max", "10000 100000\n");
-    assert_int_equal(fct_cgroup_cpus("0::/a/b\n", mount_folder), 1); /* at least one */
-    assert_int_equal(fct_cgroup_cpus("0::/elsewhere\n", mount_folder), 0);
+    assert_int_equal(fct_cgroup_cpus("0::/a/b\n", scratch_folder), 1); /* at least one */
+    assert_int_equal(fct_cgroup_cpus("0::/elsewhere\n", scratch_folder), 0);
 }
 
 static void a_quota_of_version_1_limits_the_cpu_count(void **state) {
@@ -207,24 +192,24 @@ static void a_quota_of_version_1_limits_the_cpu_count(void **state) {
     const char *groups = "4:memory:/x\n2:cpu,cpuacct:/docker/17\n1:name=systemd:/\n0::/\n";
     put("/cpu,cpuacct/docker/17", "cpu.cfs_quota_us", "-1\n");
     put("/cpu,cpuacct/docker/17", "cpu.cfs_period_us", "100000\n");
-    assert_int_equal(fct_cgroup_cpus(groups, mount_folder), 0);
+    assert_int_equal(fct_cgroup_cpus(groups, scratch_folder), 0);
     put("/cpu,cpuacct/docker/17", "cpu.cfs_quota_us", "300000\n");
-    assert_int_equal(fct_cgroup_cpus(groups, mount_folder), 3);
+    assert_int_equal(fct_cgroup_cpus(groups, scratch_folder), 3);
     /* In a container only the mount's own files are seen. */
     put("/cpu,cpuacct", "cpu.cfs_quota_us", "200000\n");
     put("/cpu,cpuacct", "cpu.cfs_period_us", "100000\n");
-    assert_int_equal(fct_cgroup_cpus("2:cpu,cpuacct:/host/path\n", mount_folder), 2);
-    assert_int_equal(fct_cgroup_cpus("2:cpuset:/docker/17\n", mount_folder), 0);
+    assert_int_equal(fct_cgroup_cpus("2:cpu,cpuacct:/host/path\n", scratch_folder), 2);
+    assert_int_equal(fct_cgroup_cpus("2:cpuset:/docker/17\n", scratch_folder), 0);
 }
 
 static void nonsense_in_control_groups_is_no_quota(void **state) {
     (void)state;
     put("", "cpu.max", "soon\n");
-    assert_int_equal(fct_cgroup_cpus("", mount_folder), 0);
-    assert_int_equal(fct_cgroup_cpus("0::/\n", mount_folder), 0);
-    assert_int_equal(fct_cgroup_cpus("no colon\n::\n0:\n\n", mount_folder), 0);
+    assert_int_equal(fct_cgroup_cpus("", scratch_folder), 0);
+    assert_int_equal(fct_cgroup_cpus("0::/\n", scratch_folder), 0);
+    assert_int_equal(fct_cgroup_cpus("no colon\n::\n0:\n\n", scratch_folder), 0);
     put("", "cpu.max", "-5 0\n");
-    assert_int_equal(fct_cgroup_cpus("0::/\n", mount_folder), 0);
+    assert_int_equal(fct_cgroup_cpus("0::/\n", scratch_folder), 0);
 }
 
 int main(void) {
@@ -237,12 +222,9 @@ int main(void) {
         cmocka_unit_test(a_team_of_one_is_the_caller_itself),
         cmocka_unit_test(shares_cover_everything_once_in_order),
         cmocka_unit_test(affinity_limits_the_cpu_count),
-        cmocka_unit_test_setup_teardown(a_quota_of_version_2_limits_the_cpu_count, make_mount,
-                                        remove_mount),
-        cmocka_unit_test_setup_teardown(a_quota_of_version_1_limits_the_cpu_count, make_mount,
-                                        remove_mount),
-        cmocka_unit_test_setup_teardown(nonsense_in_control_groups_is_no_quota, make_mount,
-                                        remove_mount),
+        SCRATCH_TEST(a_quota_of_version_2_limits_the_cpu_count),
+        SCRATCH_TEST(a_quota_of_version_1_limits_the_cpu_count),
+        SCRATCH_TEST(nonsense_in_control_groups_is_no_quota),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,8 +21,12 @@ uint64_t fct_allocation_count(void) {
 void fct_free(void *memory) { free(memory); }
 
 void *fct_new_array(size_t n, size_t bytes_each, fct_error *err) {
-    count();
-    void *memory = calloc(n ? n : 1, bytes_each ? bytes_each : 1); /* checks the product itself */
+    size_t bytes;
+    void *memory = NULL;
+    if (fct_mul(n, bytes_each, &bytes) && bytes < PTRDIFF_MAX) {
+        count();
+        memory = calloc(1, bytes ? bytes : 1);
+    }
     if (memory) return memory;
     return fct_fail_null(err, FCT_ERR_MEMORY, "no memory for %zu x %zu bytes", n, bytes_each);
 }
@@ -35,7 +39,7 @@ fct_status fct_grow(void **array, size_t *capacity, size_t n, size_t bytes_each,
     while (wanted < n && wanted <= SIZE_MAX / 2) wanted *= 2;
     if (wanted < n) wanted = n;
     void *larger = NULL;
-    if (fct_mul(wanted, bytes_each ? bytes_each : 1, &bytes)) {
+    if (fct_mul(wanted, bytes_each ? bytes_each : 1, &bytes) && bytes < PTRDIFF_MAX) {
         count();
         larger = realloc(*array, bytes);
     }

@@ -17,7 +17,7 @@ bool fct_scheme_parse(const char *name, enum fct_scheme *scheme) {
 }
 
 /* The arithmetic of blocks.h rounds ints up by at most two groups. */
-static bool is_side(int64_t n) { return n >= 1 && n <= INT32_MAX - 255; }
+static bool is_side(int64_t n) { return n >= 1 && n <= INT32_MAX - 256; }
 
 static bool has_group(enum fct_scheme scheme, int64_t group) {
     if (group == 0) return true;
