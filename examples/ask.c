@@ -1,4 +1,4 @@
-/* answer.c - asks the embedded demo model a question and prints its answer as it comes. cc answer.c $(pkg-config --cflags --libs facet) */
+/* ask.c - asks the embedded demo model a question and prints its answer as it comes. cc ask.c $(pkg-config --cflags --libs facet) */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     status = fct_generate(session, prompt, n_prompt, &options, &answer, &error);
     putchar('\n');
 done:
-    if (status != FCT_OK) fprintf(stderr, "answer: %s\n", error.message);
+    if (status != FCT_OK) fprintf(stderr, "ask: %s\n", error.message);
     fct_generation_free(&answer);
     fct_free(prompt);
     fct_session_free(session);
