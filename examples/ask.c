@@ -1,4 +1,5 @@
-/* ask.c - asks the embedded demo model a question and prints its answer as it comes. cc ask.c $(pkg-config --cflags --libs facet) */
+/* ask.c - asks the embedded demo model a question and prints its answer as it comes. cc ask.c
+ * $(pkg-config --cflags --libs facet) */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ int main(int argc, char **argv) {
     if (!model) goto done;
     session = fct_session_new(model, NULL, &error);
     if (!session) goto done;
-    status = fct_chat_render(model, request, strlen(request), false, NULL, &prompt, &n_prompt, &error);
+    status =
+        fct_chat_render(model, request, strlen(request), false, NULL, &prompt, &n_prompt, &error);
     if (status != FCT_OK) goto done;
 
     fct_generate_options options = fct_generate_defaults(model);

@@ -15,7 +15,8 @@ int main() {
     fct_error error = {};
     fct_model *nothing = fct_model_open("/nowhere/model.facet", nullptr, &error);
     expect(!nothing && error.code == FCT_ERR_IO, "a model that is not there is an I/O error");
-    expect(std::strstr(error.message, "/nowhere/model.facet") != nullptr, "its message names the file");
+    expect(std::strstr(error.message, "/nowhere/model.facet") != nullptr,
+           "its message names the file");
     fct_model_free(nothing);
 
     fct_model *model = fct_model_open(nullptr, nullptr, &error);
@@ -26,7 +27,9 @@ int main() {
     }
     const std::string text = "The capital of France is";
     int *ids = nullptr, n_ids = 0, n_replaced = -1;
-    expect(fct_tokenize(model, text.data(), text.size(), 0, &ids, &n_ids, &n_replaced, &error) == FCT_OK && n_ids > 0,
+    expect(fct_tokenize(model, text.data(), text.size(), 0, &ids, &n_ids, &n_replaced, &error) ==
+                   FCT_OK &&
+               n_ids > 0,
            "text becomes ids");
     expect(n_replaced == 0, "of which nothing had to be replaced");
     char *back = nullptr;
