@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/buffer.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 
 static struct tokenizer demo;
@@ -230,6 +231,18 @@ static void skipped_control_tokens_do_not_end_a_run(void **state) {
     fct_decoder_free(decoder);
 }
 
+static void pushing_allocates_nothing(void **state) {
+    (void)state;
+    fct_decoder *decoder = fct_decoder_new(demo.vocabulary, false, NULL);
+    uint64_t before = fct_allocation_count();
+    size_t n_bytes;
+    for (int id = 0; id < fct_vocabulary_size(demo.vocabulary); id++)
+        fct_decoder_push(decoder, id, &n_bytes);
+    fct_decoder_finish(decoder, &n_bytes);
+    assert_true(fct_allocation_count() == before);
+    fct_decoder_free(decoder);
+}
+
 static void a_nul_is_a_character(void **state) {
     (void)state;
     fct_decoder *decoder = fct_decoder_new(demo.vocabulary, false, NULL);
@@ -310,6 +323,7 @@ int main(void) {
         cmocka_unit_test(an_unfinished_character_gives_one_replacement_a_byte),
         cmocka_unit_test(a_run_of_bytes_is_judged_as_a_whole),
         cmocka_unit_test(skipped_control_tokens_do_not_end_a_run),
+        cmocka_unit_test(pushing_allocates_nothing),
         cmocka_unit_test(a_nul_is_a_character),
         cmocka_unit_test(streamed_text_is_the_whole_text_and_always_utf8),
         cmocka_unit_test(nothing_encodes_to_nothing),

@@ -18,12 +18,23 @@ struct fct_decoder {
     struct fct_text out;  /* what the last call gave */
 };
 
+/* Makes room, so that pushing allocates only for a run of bytes far longer than a line. */
+static fct_status reserve(struct fct_text *text, fct_error *err) {
+    static const char nothing[1024];
+    fct_text_add(text, nothing, sizeof nothing);
+    text->size = 0;
+    return text->failed ? fct_fail(err, FCT_ERR_MEMORY, "no memory for a decoder") : FCT_OK;
+}
+
 fct_decoder *fct_decoder_new(const fct_vocabulary *vocabulary, bool skip_control, fct_error *err) {
     fct_decoder *decoder = fct_new(sizeof *decoder, err);
     if (!decoder) return NULL;
     decoder->vocabulary = vocabulary;
     decoder->skip_control = skip_control;
-    return decoder;
+    if (reserve(&decoder->held, err) == FCT_OK && reserve(&decoder->out, err) == FCT_OK)
+        return decoder;
+    fct_decoder_free(decoder);
+    return NULL;
 }
 
 void fct_decoder_free(fct_decoder *decoder) {

@@ -199,7 +199,7 @@ static fct_status sort_merges(struct builder *b, fct_error *err) {
 static fct_status write_merges(struct builder *b, fct_error *err) {
     bool newline_mixed = false, tab_mixed = false;
     for (size_t rank = 0; rank < b->source->n_merges; rank++) {
-        int id;
+        int id = -1;
         fct_status status = find_result(b, rank, &id, err);
         if (status != FCT_OK) return status;
         newline_mixed |= mixes(piece_of(b, id), '\n');
