@@ -3,6 +3,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 #include <pthread.h>
 #include <string.h>
@@ -52,12 +54,24 @@ static bool has_avx512(void) {
            (saved_registers() & 0xE6) == 0xE6;
 }
 
+#elif defined(__aarch64__)
+
+/* Bits of what the kernel says of the CPU, by number: older headers lack their names. */
+enum { ASIMDDP = 20, I8MM = 13 };
+
+static bool has_dot_product(void) { return getauxval(AT_HWCAP) >> ASIMDDP & 1; }
+static bool has_i8mm(void) { return has_dot_product() && getauxval(AT_HWCAP2) >> I8MM & 1; }
+
 #endif
 
 /* Best first. */
 static const struct candidate candidates[] = {
 #if defined(__x86_64__)
     {&fct_kernels_avx512, has_avx512},
+#elif defined(__aarch64__)
+    {&fct_kernels_neon_i8mm, has_i8mm},
+    {&fct_kernels_neon_dotprod, has_dot_product},
+    {&fct_kernels_neon, always},
 #endif
     {&fct_kernels_portable, always},
 };
