@@ -210,7 +210,8 @@ static fct_status check_properties(const json_t *properties, const struct path *
 static fct_status check_tool(const json_t *tool, const struct path *path, fct_error *err) {
     const json_t *function = json_object_get(tool, "function");
     const json_t *parameters = json_object_get(function, "parameters");
-    struct path inner = inside(path, ".function"), schema = inside(&inner, ".parameters");
+    struct path inner = inside(path, ".function"), schema = inside(&inner, ".parameters"),
+                properties = inside(&schema, ".properties");
     fct_status status = expect(tool, OBJECT, path, err);
     if (!status) status = expect(function, OBJECT, &inner, err);
     if (!status) status = expect_field(function, "name", TEXT, &inner, err);
@@ -219,7 +220,8 @@ static fct_status check_tool(const json_t *tool, const struct path *path, fct_er
     if (!status) status = expect_or_false(function, "parameters", OBJECT, &inner, err);
     if (!status) status = expect_or_false(parameters, "properties", OBJECT, &schema, err);
     if (!status) status = expect_or_false(parameters, "required", LIST, &schema, err);
-    if (!status) status = check_properties(json_object_get(parameters, "properties"), &schema, err);
+    if (!status)
+        status = check_properties(json_object_get(parameters, "properties"), &properties, err);
     if (!status)
         status = expect_field(function, "response", OBJECT | NOTHING | MISSING, &inner, err);
     return status;

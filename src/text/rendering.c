@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 
 static void end_segment(struct fct_rendering *out, bool control) {
@@ -51,16 +52,35 @@ void fct_rendering_free(struct fct_rendering *rendering) {
     *rendering = (struct fct_rendering){0};
 }
 
-fct_status fct_chat_encode(const struct fct_rendering *rendering, const fct_vocabulary *vocabulary,
-                           bool reference, struct fct_ids *ids, fct_error *err) {
-    const char *text = rendering->text.data;
-    if (reference) return fct_encode(vocabulary, text, rendering->text.size, true, ids, err);
+/* A control segment is one token, or the model has never seen such a thing. */
+static fct_status add_control(const fct_vocabulary *vocabulary, const char *text, size_t n_bytes,
+                              struct fct_ids *ids, fct_error *err) {
+    size_t length = 0;
+    int id = fct_vocabulary_match(vocabulary, text, n_bytes, true, &length);
+    if (id < 0 || length != n_bytes || !fct_vocabulary_is_control(vocabulary, id))
+        return fct_fail(err, FCT_ERR_UNSUPPORTED,
+                        "chat: the model's tokenizer has no control token %.*s", (int)n_bytes,
+                        text);
+    return fct_ids_add(ids, id, err);
+}
+
+static fct_status encode_apart(const struct fct_rendering *rendering,
+                               const fct_vocabulary *vocabulary, struct fct_ids *ids,
+                               fct_error *err) {
     for (size_t i = 0, start = 0; i < rendering->n_segments; i++) {
-        const struct fct_segment *segment = &rendering->segments[i];
-        fct_status status =
-            fct_encode(vocabulary, text + start, segment->end - start, segment->control, ids, err);
+        const char *text = rendering->text.data + start;
+        size_t n_bytes = rendering->segments[i].end - start;
+        fct_status status = rendering->segments[i].control
+                                ? add_control(vocabulary, text, n_bytes, ids, err)
+                                : fct_encode(vocabulary, text, n_bytes, false, ids, err);
         if (status) return status;
-        start = segment->end;
+        start += n_bytes;
     }
     return FCT_OK;
+}
+
+fct_status fct_chat_encode(const struct fct_rendering *rendering, const fct_vocabulary *vocabulary,
+                           bool reference, struct fct_ids *ids, fct_error *err) {
+    if (!reference) return encode_apart(rendering, vocabulary, ids, err);
+    return fct_encode(vocabulary, rendering->text.data, rendering->text.size, true, ids, err);
 }
