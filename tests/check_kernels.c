@@ -1,8 +1,10 @@
 /* check_kernels.c - every table that this CPU runs against portable.c, bit for bit, over many
  * shapes. check_kernels [NAME...] checks the tables named. Exit code 1 if a table differs. */
 #include "kernels/check.h"
+#include "measure_kernels.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT = 256 };
@@ -79,8 +81,21 @@ static int check_table(const char *name) {
     return good ? 0 : 1;
 }
 
+static int bench(int argc, char **argv) {
+    const char *tables = NULL, *only_schemes = NULL, *only_shapes = NULL;
+    int threads = 1;
+    for (int i = 2; i + 1 < argc; i += 2) {
+        if (!strcmp(argv[i], "--threads")) threads = atoi(argv[i + 1]);
+        if (!strcmp(argv[i], "--tables")) tables = argv[i + 1];
+        if (!strcmp(argv[i], "--schemes")) only_schemes = argv[i + 1];
+        if (!strcmp(argv[i], "--shapes")) only_shapes = argv[i + 1];
+    }
+    return measure_kernels(threads > 0 ? threads : 1, tables, only_schemes, only_shapes);
+}
+
 int main(int argc, char **argv) {
     int result = 0;
+    if (argc > 1 && !strcmp(argv[1], "--bench")) return bench(argc, argv);
     if (argc > 1)
         for (int i = 1; i < argc; i++) result |= check_table(argv[i]);
     else

@@ -130,7 +130,7 @@ INLINE void walk(enum fct_scheme SCHEME, int TOKENS, const struct fct_matrix *w,
     for (; strip + 2 <= end; strip += 2) {
         const uint8_t *at = w->data + (size_t)strip * strip_bytes;
         float *to = y + (size_t)strip * FCT_STRIP;
-        if (w->group)
+        if (SCHEME != FCT_Q2 && w->group)
             grouped(SCHEME, 2, TOKENS, w, at, x, x_stride, offsets, offsets_stride, scales, to,
                     y_stride);
         else
@@ -140,7 +140,7 @@ INLINE void walk(enum fct_scheme SCHEME, int TOKENS, const struct fct_matrix *w,
     if (strip < end) {
         const uint8_t *at = w->data + (size_t)strip * strip_bytes;
         float *to = y + (size_t)strip * FCT_STRIP;
-        if (w->group)
+        if (SCHEME != FCT_Q2 && w->group)
             grouped(SCHEME, 1, TOKENS, w, at, x, x_stride, offsets, offsets_stride, scales, to,
                     y_stride);
         else
