@@ -3,7 +3,6 @@
 #include "kernels/avx512.h"
 
 #define FCT_OWN_ATTEND_BLOCKS
-#include "kernels/kernels.h"
 
 INLINE __m512 sixteen(enum fct_kv_type TYPE, const void *block, int i) {
     if (TYPE == FCT_KV_TYPE_F32) return _mm512_loadu_ps((const float *)block + i);

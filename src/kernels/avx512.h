@@ -2,16 +2,7 @@
 #ifndef FCT_KERNELS_AVX512_H
 #define FCT_KERNELS_AVX512_H
 
-#include "kernels/blocks.h"
-
-#include <immintrin.h>
-
-/* Arguments named in capitals are constants after inlining: loops over them disappear, and arrays
- * become registers. */
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
-
-typedef int32_t __attribute__((may_alias, aligned(1))) any_int32;
+#include "kernels/x86.h"
 
 /* Each lane of sums += the products of four unsigned weights and four signed activations. Not the
  * intrinsic: gcc 12 copies and spills around it in loops. */

@@ -43,9 +43,9 @@ static struct features cpu_features(void) {
     return found;
 }
 
-__attribute__((unused)) static bool has_avx2(void) { return cpu_features().ebx & bit_AVX2; }
+static bool has_avx2(void) { return cpu_features().ebx & bit_AVX2; }
 
-__attribute__((unused)) static bool has_avxvnni(void) { return cpu_features().eax1 & 1 << 4; }
+static bool has_avxvnni(void) { return cpu_features().eax1 & 1 << 4; }
 
 static bool has_avx512(void) {
     struct features found = cpu_features();
@@ -68,6 +68,8 @@ static bool has_i8mm(void) { return has_dot_product() && getauxval(AT_HWCAP2) >>
 static const struct candidate candidates[] = {
 #if defined(__x86_64__)
     {&fct_kernels_avx512, has_avx512},
+    {&fct_kernels_avxvnni, has_avxvnni},
+    {&fct_kernels_avx2, has_avx2},
 #elif defined(__aarch64__)
     {&fct_kernels_neon_i8mm, has_i8mm},
     {&fct_kernels_neon_dotprod, has_dot_product},
