@@ -61,7 +61,7 @@ typedef struct fct_model_info {
     const char *weights;      /* scheme of the linear layers: "q4", "f32" ... */
     const char *source;       /* what it was converted from */
     const char *kernels;      /* the kernel table in use */
-    const char *memory;       /* "map" or "huge" */
+    const char *memory;       /* where the weights lie: "map", "huge", or "moving" from one to the other */
     int vocab_size, hidden_size, n_layers, max_context, sliding_window;
     bool has_tokenizer, has_expected;
     uint64_t file_bytes;
@@ -70,6 +70,8 @@ typedef struct fct_model_info {
     double huge_page_share;   /* of the hot weights, 0 .. 1; -1: unknown */
 } fct_model_info;
 fct_model_info fct_model_describe(const fct_model *model); /* strings live as long as the model */
+/* Waits until the weights lie where they will stay; they can be used before. One thread at a time. For measuring. */
+void fct_model_settle(const fct_model *model);
 
 /* Generation defaults that the checkpoint carried. */
 typedef struct fct_sampling {

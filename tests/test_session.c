@@ -225,6 +225,30 @@ static void what_does_not_fit_is_refused_and_nothing_is_lost(void **state) {
     fct_session_free(session);
 }
 
+/* The weights move while the session runs: no bit may change, before, during or after. */
+static void moving_the_weights_changes_nothing(void **state) {
+    (void)state;
+    fct_error err = {0};
+    float before[VOCAB];
+    fct_model_free(made_model("two-kv-heads", "f32", NULL));
+    const char *path = made_path("two-kv-heads-f32.facet");
+    for (int memory = FCT_MEMORY_AUTO; memory <= FCT_MEMORY_HUGE; memory++) {
+        fct_model *placed =
+            fct_model_open(path, &(fct_model_options){.memory = (fct_memory)memory}, &err);
+        assert_non_null(placed);
+        fct_session *session = made_session(placed, &(fct_session_options){.context = 400});
+        for (int n = 1; n <= 40; n++) {
+            if (n == 20) fct_model_settle(placed);
+            MUST(fct_session_prefill(session, prompt, n, &err));
+        }
+        if (memory == FCT_MEMORY_AUTO) memcpy(before, fct_session_logits(session), sizeof before);
+        assert_memory_equal(fct_session_logits(session), before, sizeof before);
+        if (memory == FCT_MEMORY_MAP) assert_string_equal(fct_model_describe(placed).memory, "map");
+        fct_session_free(session);
+        fct_model_free(placed);
+    }
+}
+
 /* float16 and int8 caches are close to a float32 one; they are not the same. */
 static void smaller_caches_stay_close(void **state) {
     (void)state;
@@ -261,6 +285,7 @@ int main(void) {
         cmocka_unit_test(scoring_agrees_with_prefill),
         cmocka_unit_test(decoding_allocates_nothing),
         cmocka_unit_test(what_does_not_fit_is_refused_and_nothing_is_lost),
+        cmocka_unit_test(moving_the_weights_changes_nothing),
         cmocka_unit_test(smaller_caches_stay_close),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

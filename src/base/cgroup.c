@@ -1,4 +1,4 @@
-/* cgroup.c - how many CPUs the control groups of this process leave it. */
+/* cgroup.c - how many CPUs and how much memory the control groups of this process leave it. */
 #include "base/cgroup.h"
 
 #include <limits.h>
@@ -11,48 +11,88 @@
 
 /* Whole CPUs of a quota; what is left over is not counted, as threads that wait for each other all
  * stand still once the quota of a period is used up. */
-static int whole_cpus(long long quota, long long period) {
-    if (quota <= 0 || period <= 0) return 0;
+static long long whole_cpus(long long quota, long long period) {
+    if (quota <= 0 || period <= 0) return -1;
     long long n = quota / period;
-    return n < 1 ? 1 : n > INT_MAX ? INT_MAX : (int)n;
+    return n < 1 ? 1 : n > INT_MAX ? INT_MAX : n;
 }
 
 static char *read_value(const char *folder, const char *name) {
     char *path = fct_path_join(folder, name, NULL);
-    char *text = path ? fct_file_read(path, 4096, NULL, NULL) : NULL;
+    char *text = path ? fct_file_read(path, 1 << 16, NULL, NULL) : NULL;
     fct_free(path);
     return text;
 }
 
 /* Version 2: cpu.max holds "quota period", or "max period". */
-static int group_cpus_2(const char *folder) {
+static long long group_cpus_2(const char *folder) {
     char *text = read_value(folder, "cpu.max");
     long long quota, period;
-    int n = text && sscanf(text, "%lld %lld", &quota, &period) == 2 ? whole_cpus(quota, period) : 0;
+    long long n =
+        text && sscanf(text, "%lld %lld", &quota, &period) == 2 ? whole_cpus(quota, period) : -1;
     fct_free(text);
     return n;
 }
 
 /* Version 1: a file each; a quota of -1 is none. */
-static int group_cpus_1(const char *folder) {
+static long long group_cpus_1(const char *folder) {
     char *quota = read_value(folder, "cpu.cfs_quota_us");
     char *period = read_value(folder, "cpu.cfs_period_us");
-    int n = quota && period ? whole_cpus(atoll(quota), atoll(period)) : 0;
+    long long n = quota && period ? whole_cpus(atoll(quota), atoll(period)) : -1;
     fct_free(quota);
     fct_free(period);
     return n;
 }
 
-/* The smallest quota of a group and the groups above it. In a container the group's path may be the
+/* Version 2: memory.max is a number or "max". What is cached counts as used, though the kernel
+ * would give it back: so what memory.stat calls inactive_file is added. */
+static long long number_in(const char *folder, const char *name) {
+    char *text = read_value(folder, name);
+    char *end = text;
+    long long value = text ? strtoll(text, &end, 10) : -1;
+    if (text && end == text) value = -1;
+    fct_free(text);
+    return value;
+}
+
+static long long inactive_file(const char *folder, const char *key) {
+    char *text = read_value(folder, "memory.stat");
+    const char *at = text ? strstr(text, key) : NULL;
+    long long value = at ? atoll(at + strlen(key)) : 0;
+    fct_free(text);
+    return value;
+}
+
+static long long left_of(long long limit, long long used, long long cached) {
+    if (limit < 0 || used < 0) return -1;
+    return used - cached >= limit ? 0 : limit - used + cached;
+}
+
+static long long group_memory_2(const char *folder) {
+    return left_of(number_in(folder, "memory.max"), number_in(folder, "memory.current"),
+                   inactive_file(folder, "inactive_file "));
+}
+
+static long long group_memory_1(const char *folder) {
+    return left_of(number_in(folder, "memory.limit_in_bytes"),
+                   number_in(folder, "memory.usage_in_bytes"),
+                   inactive_file(folder, "total_inactive_file "));
+}
+
+/* What a controller's group says: -1 for no limit. */
+typedef long long group_value(const char *folder);
+
+static long long smaller(long long a, long long b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
+
+/* The smallest value of a group and the groups above it. In a container the group's path may be the
  * host's and not be found below mount; its mount's own files then count. */
-static int path_cpus(const char *mount, const char *group, int (*group_cpus)(const char *folder)) {
+static long long path_value(const char *mount, const char *group, group_value *value) {
     char folder[PATH_MAX];
     int n = snprintf(folder, sizeof folder, "%s%s", mount, group);
-    if (n < 0 || (size_t)n >= sizeof folder) return 0;
+    if (n < 0 || (size_t)n >= sizeof folder) return -1;
     size_t top = strlen(mount);
-    for (int smallest = 0;;) {
-        int cpus = group_cpus(folder);
-        if (cpus && (!smallest || cpus < smallest)) smallest = cpus;
+    for (long long smallest = -1;;) {
+        smallest = smaller(smallest, value(folder));
         char *slash = strrchr(folder + top, '/');
         if (!slash) return smallest;
         *slash = 0;
@@ -66,35 +106,52 @@ static bool lists(const char *controllers, const char *name) {
     return false;
 }
 
+struct controller {
+    const char *name;
+    const char *places[3]; /* where version 1 mounts it */
+    group_value *value_1, *value_2;
+};
+static const struct controller cpu = {
+    "cpu", {"/cpu", "/cpu,cpuacct", "/cpuacct,cpu"}, group_cpus_1, group_cpus_2};
+static const struct controller memory = {"memory", {"/memory"}, group_memory_1, group_memory_2};
+
 /* One line of /proc/self/cgroup, "number:controllers:path". */
-static int line_cpus(char *line, const char *mount) {
+static long long line_value(char *line, const char *mount, const struct controller *controller) {
     char *controllers = strchr(line, ':');
     char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-    if (!path) return 0;
+    if (!path) return -1;
     *controllers++ = *path++ = 0;
     bool second = !*controllers; /* version 2 names no controllers */
-    if (!second && !lists(controllers, "cpu")) return 0;
-    static const char *const places_1[] = {"/cpu", "/cpu,cpuacct", "/cpuacct,cpu"};
-    static const char *const places_2[] = {"", "/unified"};
-    int smallest = 0;
-    for (int i = 0; i < (second ? 2 : 3); i++) {
+    if (!second && !lists(controllers, controller->name)) return -1;
+    static const char *const places_2[3] = {"", "/unified"};
+    const char *const *places = second ? places_2 : controller->places;
+    long long smallest = -1;
+    for (int i = 0; i < 3 && places[i]; i++) {
         char place[PATH_MAX];
-        int n = snprintf(place, sizeof place, "%s%s", mount, second ? places_2[i] : places_1[i]);
+        int n = snprintf(place, sizeof place, "%s%s", mount, places[i]);
         if (n < 0 || (size_t)n >= sizeof place) continue;
-        int cpus = path_cpus(place, path, second ? group_cpus_2 : group_cpus_1);
-        if (cpus && (!smallest || cpus < smallest)) smallest = cpus;
+        smallest = smaller(
+            smallest, path_value(place, path, second ? controller->value_2 : controller->value_1));
     }
     return smallest;
 }
 
-int fct_cgroup_cpus(const char *groups, const char *mount) {
+static long long value_of(const char *groups, const char *mount,
+                          const struct controller *controller) {
     char *copy = fct_copy_text(groups, strlen(groups), NULL), *rest = NULL;
-    int smallest = 0;
+    long long smallest = -1;
     for (char *line = copy ? strtok_r(copy, "\n", &rest) : NULL; line;
-         line = strtok_r(NULL, "\n", &rest)) {
-        int cpus = line_cpus(line, mount);
-        if (cpus && (!smallest || cpus < smallest)) smallest = cpus;
-    }
+         line = strtok_r(NULL, "\n", &rest))
+        smallest = smaller(smallest, line_value(line, mount, controller));
     fct_free(copy);
     return smallest;
+}
+
+int fct_cgroup_cpus(const char *groups, const char *mount) {
+    long long cpus = value_of(groups, mount, &cpu);
+    return cpus < 0 ? 0 : (int)cpus;
+}
+
+long long fct_cgroup_memory_left(const char *groups, const char *mount) {
+    return value_of(groups, mount, &memory);
 }

@@ -1,9 +1,12 @@
-/* cgroup.h - how many CPUs the control groups of this process leave it. */
+/* cgroup.h - how many CPUs and how much memory the control groups of this process leave it. */
 #ifndef FCT_BASE_CGROUP_H
 #define FCT_BASE_CGROUP_H
 
 /* Whole CPUs that the quotas allow, at least 1; 0 if there is no quota. groups is the text of
  * /proc/self/cgroup, mount where the control groups are mounted (/sys/fs/cgroup). */
 int fct_cgroup_cpus(const char *groups, const char *mount);
+/* Bytes below the lowest memory limit, what is cached not counted as used; -1 if there is no limit.
+ */
+long long fct_cgroup_memory_left(const char *groups, const char *mount);
 
 #endif

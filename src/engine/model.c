@@ -116,6 +116,9 @@ fct_model *fct_model_open(const char *path, const fct_model_options *options, fc
     if (read_metadata(model, err) != FCT_OK) goto failed;
     if (fct_weights_open(&model->weights, &model->config, model->pack, err) != FCT_OK) goto failed;
     if (open_text(model, err) != FCT_OK) goto failed;
+    model->placement =
+        fct_placement_new(model->pack, options ? options->memory : FCT_MEMORY_AUTO, err);
+    if (!model->placement) goto failed;
     model->load_seconds = fct_seconds() - start;
     return model;
 failed:
@@ -125,6 +128,7 @@ failed:
 
 void fct_model_free(fct_model *model) {
     if (!model) return;
+    fct_placement_free(model->placement);
     fct_vocabulary_free(model->vocabulary);
     fct_pack_free(model->pack);
     free(model);
@@ -138,7 +142,7 @@ fct_model_info fct_model_describe(const fct_model *model) {
         .weights = weights ? weights : "unknown",
         .source = source ? source : "unknown",
         .kernels = model->kernels->name,
-        .memory = "map",
+        .memory = fct_placement_name(model->placement),
         .vocab_size = model->config.vocab_size,
         .hidden_size = model->config.hidden_size,
         .n_layers = model->config.n_layers,
@@ -149,7 +153,7 @@ fct_model_info fct_model_describe(const fct_model *model) {
         .file_bytes = fct_pack_size(model->pack),
         .bytes_per_token = model->weights.bytes_per_token,
         .load_seconds = model->load_seconds,
-        .huge_page_share = -1,
+        .huge_page_share = fct_placement_huge_share(model->placement),
     };
 }
 
@@ -165,5 +169,7 @@ bool fct_is_end_id(const fct_model *model, int id) {
 bool fct_is_control_id(const fct_model *model, int id) {
     return model->vocabulary && fct_vocabulary_is_control(model->vocabulary, id);
 }
+
+void fct_model_settle(const fct_model *model) { fct_placement_settle(model->placement); }
 
 const char *const *fct_kernel_names(void) { return fct_kernels_names(); }

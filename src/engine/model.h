@@ -2,6 +2,7 @@
 #ifndef FCT_ENGINE_MODEL_H
 #define FCT_ENGINE_MODEL_H
 
+#include "engine/placement.h"
 #include "kernels/kernels.h"
 #include "pack/reader.h"
 #include "text/chat.h"
@@ -12,7 +13,8 @@ enum { FCT_MAX_ENDS = 16 };
 struct fct_model {
     fct_pack *pack;
     struct fct_config config;
-    struct fct_weights weights;
+    struct fct_weights weights; /* in the map; a session follows the placement with its own copy */
+    fct_placement *placement;
     const struct fct_kernels *kernels;
     fct_vocabulary *vocabulary; /* NULL: the file carries none */
     enum fct_chat_format chat;

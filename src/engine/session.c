@@ -47,6 +47,7 @@ fct_session *fct_session_new(const fct_model *model, const fct_session_options *
     fct_session *s = fct_new(sizeof *s, err);
     if (!s) return NULL;
     s->model = model;
+    s->weights = model->weights;
     if (choose_sizes(s, options, err) != FCT_OK) goto failed;
     s->float_activations = options->activations == FCT_ACTIVATIONS_F32 ||
                            (options->activations == FCT_ACTIVATIONS_AUTO && model->float_weights);
@@ -109,17 +110,23 @@ static fct_status check_ids(const fct_session *s, const int *ids, int n_ids, fct
     return FCT_OK;
 }
 
+/* Weights that have moved into huge pages since the last pass are read there from now on. */
+static void follow_weights(fct_session *s) {
+    const uint8_t *hot, *to;
+    size_t n_bytes, moved = fct_placement_moved(s->model->placement, &to);
+    if (moved == s->moved) return;
+    fct_pack_hot(s->model->pack, &hot, &n_bytes);
+    fct_weights_relocate(&s->weights, s->model->config.n_layers, hot, moved, to);
+    s->moved = moved;
+    if (moved == n_bytes) fct_placement_followed(s->model->placement);
+}
+
 static struct fct_pass pass_of(fct_session *s, const int *ids, int n_tokens,
                                enum fct_wanted wanted) {
-    return (struct fct_pass){&s->model->config,
-                             &s->model->weights,
-                             s->model->kernels,
-                             &s->cache,
-                             &s->scratch,
-                             s->float_activations,
-                             ids,
-                             n_tokens,
-                             wanted};
+    follow_weights(s);
+    return (struct fct_pass){
+        &s->model->config,    &s->weights, s->model->kernels, &s->cache, &s->scratch,
+        s->float_activations, ids,         n_tokens,          wanted};
 }
 
 static int threads_for(const fct_session *s, int n_tokens) {

@@ -10,6 +10,8 @@
 struct fct_session {
     const fct_model *model;
     fct_pool *pool;
+    struct fct_weights weights; /* the model's, as far as they have moved */
+    size_t moved;
     struct fct_kv_cache cache;
     struct fct_scratch scratch;
     struct fct_sampler sampler;

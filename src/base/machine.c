@@ -1,0 +1,57 @@
+/* machine.c - what this machine has to give: memory, and pages of which size. */
+#include "base/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cgroup.h"
+#include "base/file.h"
+
+/* The number of kilobytes behind key at the start of a line of text, in bytes; 0 if there is none.
+ */
+static uint64_t kilobytes(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    return at ? strtoull(at + strlen(key), NULL, 10) * 1024 : 0;
+}
+
+uint64_t fct_memory_available(void) {
+    char *text = fct_file_read("/proc/meminfo", 1 << 16, NULL, NULL);
+    uint64_t available = text ? kilobytes(text, "MemAvailable:") : 0;
+    fct_free(text);
+    char *groups = fct_file_read("/proc/self/cgroup", 1 << 16, NULL, NULL);
+    long long left = groups ? fct_cgroup_memory_left(groups, "/sys/fs/cgroup") : -1;
+    fct_free(groups);
+    return left >= 0 && (!available || (uint64_t)left < available) ? (uint64_t)left : available;
+}
+
+bool fct_page_sizes_of(const void *start, size_t n_bytes, struct fct_page_sizes *out) {
+    char line[512];
+    bool inside = false;
+    uintptr_t first = (uintptr_t)start, begin, end;
+    FILE *file = fopen("/proc/self/smaps", "re");
+    *out = (struct fct_page_sizes){0, 0};
+    if (!file) return false;
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+            inside = begin >= first && begin < first + n_bytes;
+        if (!inside) continue;
+        out->resident += kilobytes(line, "Rss:");
+        out->huge += kilobytes(line, "AnonHugePages:") + kilobytes(line, "FilePmdMapped:") +
+                     kilobytes(line, "ShmemPmdMapped:");
+    }
+    fclose(file);
+    return true;
+}
+
+bool fct_huge_pages_possible(void) {
+    char *text = fct_file_read("/sys/kernel/mm/transparent_hugepage/enabled", 4096, NULL, NULL);
+    char *size =
+        fct_file_read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", 4096, NULL, NULL);
+    bool possible =
+        text && !strstr(text, "[never]") && size && strtoull(size, NULL, 10) == FCT_HUGE_PAGE;
+    fct_free(text);
+    fct_free(size);
+    return possible;
+}

@@ -1,0 +1,23 @@
+/* machine.h - what this machine has to give: memory, and pages of which size. */
+#ifndef FCT_BASE_MACHINE_H
+#define FCT_BASE_MACHINE_H
+
+#include "facet.h"
+
+enum { FCT_HUGE_PAGE = 2 << 20 };
+
+/* Memory that can be had without swapping, in bytes: MemAvailable, or what the control groups leave
+ * if that is less. 0: unknown. */
+uint64_t fct_memory_available(void);
+
+struct fct_page_sizes {
+    size_t resident; /* bytes that have a page */
+    size_t huge;     /* of these, in huge pages */
+};
+/* Of the mappings that begin in [start, start + n_bytes), from /proc/self/smaps; false where there
+ * is no such file. */
+bool fct_page_sizes_of(const void *start, size_t n_bytes, struct fct_page_sizes *out);
+/* Does this kernel give huge pages of FCT_HUGE_PAGE bytes to those who ask by madvise? */
+bool fct_huge_pages_possible(void);
+
+#endif

@@ -1,0 +1,205 @@
+/* placement.c - where the hot weights lie in memory: in the file's map, or in huge pages of our
+ * own. */
+#include "engine/placement.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+enum { SAMPLES = 16 };
+static const double huge_enough = 0.9; /* share of the sampled pages */
+static const double reread_limit_seconds =
+    3; /* a file is not dropped if reading it again would take longer */
+static const uint64_t spare_bytes = 256
+                                    << 20; /* moving leaves at least this much memory to others */
+
+struct fct_placement {
+    fct_memory memory;
+    const uint8_t *hot; /* in the map */
+    size_t n_bytes;
+    int fd;
+    off_t file_offset; /* of hot */
+    size_t *ends;      /* where the hot tensors end, ascending, from the start of the hot part */
+    size_t n_ends;
+    uint8_t *own; /* where they move to, or NULL */
+    pthread_t thread;
+    bool started;
+    atomic_bool stop;
+    atomic_size_t moved;
+    atomic_int per_mille; /* in huge pages; -1: unknown */
+};
+
+static uint8_t *piece(const fct_placement *p, size_t at) {
+    return (uint8_t *)(uintptr_t)p->hot + at;
+}
+
+static size_t piece_bytes(const fct_placement *p, size_t at) {
+    return p->n_bytes - at < FCT_HUGE_PAGE ? p->n_bytes - at : FCT_HUGE_PAGE;
+}
+
+static void touch(const uint8_t *byte) { (void)*(const volatile uint8_t *)byte; }
+
+/* Share of the resident pages of the map that are huge; 0 where that cannot be known. */
+static double mapped_share(const fct_placement *p) {
+    struct fct_page_sizes sizes;
+    if (!fct_page_sizes_of(p->hot, p->n_bytes, &sizes) || !sizes.resident) return 0;
+    return (double)sizes.huge / (double)sizes.resident;
+}
+
+static void give_back(const fct_placement *p, size_t at, size_t n_bytes) {
+    madvise(piece(p, at), n_bytes, MADV_DONTNEED);
+}
+
+static void drop_cached(const fct_placement *p, size_t at, size_t n_bytes) {
+    give_back(p, at, n_bytes);
+    posix_fadvise(p->fd, p->file_offset + (off_t)at, (off_t)n_bytes, POSIX_FADV_DONTNEED);
+}
+
+static bool sample_is_huge(const fct_placement *p) {
+    for (size_t i = 0; i < SAMPLES; i++) touch(p->hot + p->n_bytes / SAMPLES * i);
+    return mapped_share(p) >= huge_enough;
+}
+
+/* If one piece, dropped and read again, comes back in a huge page, and soon enough, so would the
+ * rest. */
+static bool rereading_helps(const fct_placement *p) {
+    give_back(p, 0, p->n_bytes);
+    drop_cached(p, 0, piece_bytes(p, 0));
+    double start = fct_seconds();
+    touch(p->hot);
+    double seconds = (fct_seconds() - start) * (double)p->n_bytes / (double)piece_bytes(p, 0);
+    return mapped_share(p) >= huge_enough && seconds <= reread_limit_seconds;
+}
+
+/* Reads the hot part in order, ahead of whoever uses it. */
+static void read_ahead(fct_placement *p) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t at = 0; at < p->n_bytes && !atomic_load(&p->stop); at += FCT_HUGE_PAGE) {
+        size_t n = piece_bytes(p, at);
+        if (madvise(piece(p, at), n, MADV_POPULATE_READ) == 0) continue;
+        for (size_t i = 0; i < n; i += page) touch(p->hot + at + i);
+    }
+}
+
+/* Copies tensor by tensor; what is behind goes back to the kernel, so that there are never two
+ * copies. A session that is in the middle of a pass may fetch pages of it again: so all of it is
+ * given back each time. */
+static void move(fct_placement *p) {
+    size_t at = 0;
+    for (size_t i = 0; i < p->n_ends && !atomic_load(&p->stop); i++) {
+        memcpy(p->own + at, p->hot + at, p->ends[i] - at);
+        at = p->ends[i];
+        atomic_store_explicit(&p->moved, at, memory_order_release);
+        give_back(p, 0, at / FCT_HUGE_PAGE * FCT_HUGE_PAGE);
+    }
+}
+
+void fct_placement_followed(const fct_placement *p) { give_back(p, 0, p->n_bytes); }
+
+static bool should_move(const fct_placement *p) {
+    if (p->memory == FCT_MEMORY_HUGE) return true;
+    uint64_t available = fct_memory_available();
+    return p->memory == FCT_MEMORY_AUTO && mapped_share(p) < huge_enough &&
+           available > p->n_bytes + spare_bytes;
+}
+
+static void note_share(fct_placement *p) {
+    struct fct_page_sizes sizes;
+    const uint8_t *start = p->own ? p->own : p->hot;
+    size_t n_bytes = p->own ? fct_round_up(p->n_bytes, FCT_HUGE_PAGE) : p->n_bytes;
+    if (fct_page_sizes_of(start, n_bytes, &sizes) && sizes.resident)
+        atomic_store(&p->per_mille, (int)(1000.0 * (double)sizes.huge / (double)sizes.resident));
+}
+
+static void *work(void *user) {
+    fct_placement *p = user;
+    if (!p->own) read_ahead(p);
+    if (!p->own && fct_huge_pages_possible() && should_move(p) && !atomic_load(&p->stop))
+        p->own = fct_pages_new(p->n_bytes, NULL);
+    if (p->own) move(p);
+    note_share(p);
+    return NULL;
+}
+
+static int ascending(const void *a, const void *b) {
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+static fct_status find_ends(fct_placement *p, const fct_pack *pack, fct_error *err) {
+    const struct fct_safetensors *header = fct_pack_header(pack);
+    p->ends = fct_new_array(header->n_tensors + 1, sizeof *p->ends, err);
+    if (!p->ends) return FCT_ERR_MEMORY;
+    for (size_t i = 0; i < header->n_tensors; i++) {
+        uint64_t end =
+            header->tensors[i].offset + header->tensors[i].n_bytes - (uint64_t)p->file_offset;
+        if (end && end <= p->n_bytes) p->ends[p->n_ends++] = (size_t)end;
+    }
+    qsort(p->ends, p->n_ends, sizeof *p->ends, ascending);
+    return FCT_OK;
+}
+
+fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_error *err) {
+    fct_placement *p = fct_new(sizeof *p, err);
+    if (!p) return NULL;
+    p->memory = memory;
+    p->fd = fct_pack_fd(pack);
+    atomic_store(&p->per_mille, -1);
+    fct_pack_hot(pack, &p->hot, &p->n_bytes);
+    p->file_offset = (off_t)fct_pack_header(pack)->data_start;
+    if (p->fd < 0 || p->n_bytes < (size_t)FCT_HUGE_PAGE) return p;
+    if (find_ends(p, pack, err) != FCT_OK) goto failed;
+    /* The advice comes before the first touch, or it comes too late. */
+    bool possible =
+        fct_huge_pages_possible() && madvise(piece(p, 0), p->n_bytes, MADV_HUGEPAGE) == 0;
+    if (possible && memory == FCT_MEMORY_AUTO && !sample_is_huge(p) && rereading_helps(p))
+        drop_cached(p, 0, p->n_bytes);
+    p->started = pthread_create(&p->thread, NULL, work, p) == 0;
+    return p;
+failed:
+    fct_placement_free(p);
+    return NULL;
+}
+
+void fct_placement_settle(fct_placement *p) {
+    if (p->started) pthread_join(p->thread, NULL);
+    p->started = false;
+}
+
+void fct_placement_free(fct_placement *p) {
+    if (!p) return;
+    atomic_store(&p->stop, true);
+    fct_placement_settle(p);
+    if (p->own) fct_pages_free(p->own, p->n_bytes);
+    free(p->ends);
+    free(p);
+}
+
+size_t fct_placement_moved(const fct_placement *p, const uint8_t **moved_to) {
+    size_t moved = atomic_load_explicit(&p->moved, memory_order_acquire);
+    *moved_to = moved ? p->own : NULL;
+    return moved;
+}
+
+const char *fct_placement_name(const fct_placement *p) {
+    size_t moved = atomic_load(&p->moved);
+    return moved == 0 ? "map" : moved < p->n_bytes ? "moving" : "huge";
+}
+
+double fct_placement_huge_share(const fct_placement *p) {
+    int per_mille = atomic_load(&p->per_mille);
+    return per_mille < 0 ? -1 : per_mille / 1000.0;
+}

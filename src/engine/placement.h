@@ -1,0 +1,47 @@
+/* placement.h - where the hot weights lie in memory: in the file's map, or in huge pages of our
+ * own. */
+#ifndef FCT_ENGINE_PLACEMENT_H
+#define FCT_ENGINE_PLACEMENT_H
+
+#include "facet.h"
+#include "pack/reader.h"
+
+/* Small pages cost up to half of the read rate on virtual machines, so the hot part should lie in
+ * huge ones. In order:
+ *
+ * 1. Huge pages are advised before the map is first touched. A file that was written in aligned 2
+ * MiB pieces, or is read in under that advice, lies in the page cache in huge pages, and its map is
+ * as good as any memory.
+ * 2. FCT_MEMORY_AUTO: if a sample shows small pages, the cached file is dropped (nobody else having
+ * it mapped) and read in again under the advice, where one piece shows that the kernel then gives
+ * huge pages.
+ * 3. FCT_MEMORY_AUTO where that is no use and memory allows, and FCT_MEMORY_HUGE always: a thread
+ * of the placement moves the weights into anonymous huge pages, tensor by tensor, in the order a
+ * token meets them, and gives the mapped pages back as it goes. Sessions run from the map until
+ * then, and follow at their next pass.
+ *
+ * The thread also reads the hot part ahead of its use, in order: a cold start is bound by what the
+ * disk reads in sequence. */
+typedef struct fct_placement fct_placement;
+
+/* The pack must outlive the placement. A pack over memory (the embedded demo) has nothing to place.
+ */
+fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_error *err);
+void fct_placement_free(fct_placement *placement); /* stops the thread */
+
+/* How many bytes from the start of the hot part lie at *moved_to now; whole tensors only. Grows,
+ * never shrinks. */
+size_t fct_placement_moved(const fct_placement *placement, const uint8_t **moved_to);
+
+/* A session reads everything at the new place: what it mapped while it was on its way is given
+ * back. */
+void fct_placement_followed(const fct_placement *placement);
+
+/* "map", "huge", or "moving" while it is under way; share of the hot bytes in huge pages, -1:
+ * unknown. */
+const char *fct_placement_name(const fct_placement *placement);
+double fct_placement_huge_share(const fct_placement *placement);
+/* Waits until the thread has done what it will do (for measuring). */
+void fct_placement_settle(fct_placement *placement);
+
+#endif
