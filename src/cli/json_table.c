@@ -82,46 +82,63 @@ static int value_text(struct fct_text *text, const char *key, const json_t *valu
     return columns;
 }
 
-static void print_cell(struct fct_text *text, int columns, int width, bool right) {
-    const char *data = text->data ? text->data : "";
+/* Adds a cell to a line of a table: `text`, which takes `columns` of `width`. */
+static void add_cell(struct fct_text *line, const struct fct_text *text, int columns, int width,
+                     bool right) {
     int pad = width > columns ? width - columns : 0;
-    printf("%*s%s%*s", right ? pad : 0, "", data, right ? 0 : pad, "");
+    fct_text_printf(line, "%*s%s%*s  ", right ? pad : 0, "", text->data ? text->data : "",
+                    right ? 0 : pad, "");
 }
 
-/* A list of objects; the first one's keys are the columns. */
-static void print_columns(const json_t *list, int indent) {
-    const char *keys[MAX_COLUMNS];
-    int widths[MAX_COLUMNS], n = 0;
-    struct fct_text text = {0};
+static void print_line(struct fct_text *line, int indent) {
+    while (line->size > 0 && line->data[line->size - 1] == ' ') line->size--;
+    printf("%*s%.*s\n", indent, "", (int)line->size, line->data ? line->data : "");
+    line->size = 0;
+}
+
+/* Every key that a row of the list has, in the order in which they come up; returns how many. */
+static int collect_keys(const json_t *list, const char *keys[MAX_COLUMNS]) {
+    int n = 0;
     size_t i;
     json_t *row, *value;
     const char *key;
-    json_object_foreach(json_array_get(list, 0), key, value) {
-        if (n < MAX_COLUMNS) keys[n++] = key;
+    json_array_foreach(list, i, row) {
+        json_object_foreach(row, key, value) {
+            int known = 0;
+            while (known < n && strcmp(keys[known], key) != 0) known++;
+            if (known == n && n < MAX_COLUMNS) keys[n++] = key;
+        }
     }
+    return n;
+}
+
+/* A list of objects; their keys are the columns. Sizes stand there without a unit, so that they
+ * compare. */
+static void print_columns(const json_t *list, int indent) {
+    const char *keys[MAX_COLUMNS];
+    int widths[MAX_COLUMNS], n = collect_keys(list, keys);
+    struct fct_text text = {0}, line = {0};
+    size_t i;
+    json_t *row;
     for (int column = 0; column < n; column++) {
         widths[column] = (int)strlen(keys[column]);
         json_array_foreach(list, i, row) {
-            int columns = value_text(&text, keys[column], json_object_get(row, keys[column]));
+            int columns = value_text(&text, "", json_object_get(row, keys[column]));
             if (columns > widths[column]) widths[column] = columns;
         }
+        fct_text_printf(&line, "%-*s  ", widths[column], keys[column]);
     }
-    printf("%*s", indent, "");
-    for (int column = 0; column < n; column++)
-        printf("%-*s%s", column + 1 < n ? widths[column] : 0, keys[column],
-               column + 1 < n ? "  " : "\n");
+    print_line(&line, indent);
     json_array_foreach(list, i, row) {
-        printf("%*s", indent, "");
         for (int column = 0; column < n; column++) {
-            value = json_object_get(row, keys[column]);
-            int columns = value_text(&text, keys[column], value);
-            bool last = column + 1 == n;
-            print_cell(&text, columns, last && !json_is_number(value) ? 0 : widths[column],
-                       json_is_number(value));
-            printf("%s", last ? "\n" : "  ");
+            const json_t *value = json_object_get(row, keys[column]);
+            int columns = value_text(&text, "", value);
+            add_cell(&line, &text, columns, widths[column], json_is_number(value));
         }
+        print_line(&line, indent);
     }
     fct_text_free(&text);
+    fct_text_free(&line);
 }
 
 static bool is_nested(const json_t *value) {
