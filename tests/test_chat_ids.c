@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "chat_fixture.h"
+#include "text/answer.h"
 
 static struct tokenizer demo, gemma4;
 
@@ -152,6 +153,32 @@ static void control_names_that_a_user_types_are_text(void **state) {
     }
 }
 
+static char thought[64], content[64];
+static bool hear(void *user, const struct fct_answer_event *event) {
+    (void)user;
+    strncat(event->part == FCT_ANSWER_THOUGHT ? thought : content, event->text, 63);
+    return true;
+}
+
+/* F14, with the ids of a real stream: <|channel> thought newline e-acute in two byte pieces,
+ * <channel|>, end. */
+static void an_answer_is_read_from_its_ids(void **state) {
+    (void)state;
+    need_gemma4();
+    static const int ids[] = {100, 45518, 107,  238 + 0xC3, 238 + 0xA9,
+                              101, 818,   5279, 238 + 0xC3, 106};
+    fct_decoder *decoder = fct_decoder_new(gemma4.vocabulary, false, NULL);
+    fct_answer_reader *reader = fct_answer_reader_new(false, hear, NULL, NULL);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        assert_int_equal(
+            fct_answer_reader_push_id(reader, gemma4.vocabulary, decoder, ids[i], NULL), FCT_OK);
+    assert_int_equal(fct_answer_reader_finish(reader, NULL), FCT_OK);
+    assert_string_equal(thought, "\xC3\xA9");
+    assert_string_equal(content, "The capital\xEF\xBF\xBD");
+    fct_answer_reader_free(reader);
+    fct_decoder_free(decoder);
+}
+
 static void load_gemma4(void) {
     char path[4096];
     const char *given = getenv("FACET_REAL_TOKENIZER"), *home = getenv("HOME");
@@ -171,6 +198,7 @@ int main(void) {
         cmocka_unit_test(every_vector_has_the_ids_of_the_reference),
         cmocka_unit_test(one_question_has_exactly_14_ids),
         cmocka_unit_test(control_names_that_a_user_types_are_text),
+        cmocka_unit_test(an_answer_is_read_from_its_ids),
     };
     load_tokenizer(&demo, TEST_DATA "/text/demo_tokenizer.json");
     load_gemma4();

@@ -286,6 +286,20 @@ fct_status fct_answer_reader_push(fct_answer_reader *reader, const char *text, s
     return status_of(reader, err);
 }
 
+fct_status fct_answer_reader_push_id(fct_answer_reader *reader, const fct_vocabulary *vocabulary,
+                                     fct_decoder *decoder, int id, fct_error *err) {
+    bool control = fct_vocabulary_is_control(vocabulary, id);
+    size_t n_bytes = 0;
+    /* A control token ends a run of bytes; its own name comes from the vocabulary. */
+    const char *text =
+        control ? fct_decoder_finish(decoder, &n_bytes) : fct_decoder_push(decoder, id, &n_bytes);
+    if (!text) return fct_fail(err, FCT_ERR_MEMORY, "answer: no memory for a token's text");
+    fct_status status = fct_answer_reader_push(reader, text, n_bytes, false, err);
+    if (status || !control) return status;
+    text = fct_vocabulary_piece(vocabulary, id, &n_bytes);
+    return fct_answer_reader_push(reader, text, n_bytes, true, err);
+}
+
 /* The marker that text begins with, or NULL. */
 static const char *marker_at(const char *text, size_t n_bytes) {
     for (int i = 0; i < N_MARKERS; i++) {

@@ -3,7 +3,7 @@
 #ifndef FCT_TEXT_ANSWER_H
 #define FCT_TEXT_ANSWER_H
 
-#include "facet.h"
+#include "text/tokenizer.h"
 
 enum fct_answer_part { FCT_ANSWER_THOUGHT, FCT_ANSWER_CONTENT, FCT_ANSWER_CALL };
 
@@ -40,10 +40,15 @@ fct_status fct_answer_reader_prompt(fct_answer_reader *reader, const char *promp
  * token; the same characters spelt by ordinary tokens are text. */
 fct_status fct_answer_reader_push(fct_answer_reader *reader, const char *text, size_t n_bytes,
                                   bool control, fct_error *err);
+/* The next id of the model, decoded by a decoder that is this reader's alone and shows control
+ * tokens. */
+fct_status fct_answer_reader_push_id(fct_answer_reader *reader, const fct_vocabulary *vocabulary,
+                                     fct_decoder *decoder, int id, fct_error *err);
 /* Text in which every name of a marker stands for its token. */
 fct_status fct_answer_reader_push_names(fct_answer_reader *reader, const char *text, size_t n_bytes,
                                         fct_error *err);
-/* Nothing more comes: reports what was held back and belongs to the answer. */
+/* Nothing more comes: reports what was held back and belongs to the answer. The text that a decoder
+ * still holds back is to be pushed before. */
 fct_status fct_answer_reader_finish(fct_answer_reader *reader, fct_error *err);
 
 /* Why a call became content, or "". */

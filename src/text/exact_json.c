@@ -3,11 +3,13 @@
 #include "text/exact_json.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "text/python_repr.h"
 
 #define MARK "\0integer:"
 #define MARK_ESCAPED "\\u0000integer:"
@@ -46,7 +48,7 @@ static size_t string_length(const char *text, size_t n_bytes) {
 static size_t token_length(const char *text, size_t n_bytes) {
     if (*text == '"') return string_length(text, n_bytes);
     size_t at = 0;
-    while (at < n_bytes && (is_digit(text[at]) || strchr("+-.eE", text[at]))) at++;
+    while (at < n_bytes && (is_digit(text[at]) || memchr("+-.eE", text[at], 5))) at++;
     return at ? at : 1;
 }
 
@@ -80,8 +82,33 @@ json_t *fct_json_read(const char *text, size_t n_bytes, const char *what, fct_er
     return value;
 }
 
-/* Undoes the marks in JSON text. */
-static void unmark_long_integers(const char *text, size_t n_bytes, struct fct_text *out) {
+static bool is_real(const char *token, size_t n_bytes) {
+    return (*token == '-' || is_digit(*token)) && integer_length(token, n_bytes) != n_bytes;
+}
+
+/* A real with its fewest digits; jansson writes 0.1 as 0.10000000000000001. Its point is moved out
+ * of the way first, since strtod wants the locale's. */
+static void write_real(const char *token, size_t n_bytes, struct fct_text *out) {
+    char digits[64];
+    size_t n = 0;
+    long exponent = 0;
+    bool fraction = false;
+    for (size_t i = 0; i < n_bytes && n + 8 < sizeof digits; i++) {
+        if (token[i] == 'e' || token[i] == 'E') {
+            exponent += strtol(token + i + 1, NULL, 10);
+            break;
+        }
+        if (token[i] == '.')
+            fraction = true;
+        else
+            digits[n++] = token[i], exponent -= fraction;
+    }
+    snprintf(digits + n, sizeof digits - n, "e%ld", exponent);
+    fct_python_float(out, strtod(digits, NULL));
+}
+
+/* Writes JSON text anew: marked integers as numbers, reals short. */
+static void rewrite_numbers(const char *text, size_t n_bytes, struct fct_text *out) {
     const size_t head = sizeof "\"" MARK_ESCAPED - 1;
     for (size_t at = 0, length; at < n_bytes; at += length) {
         length = token_length(text + at, n_bytes - at);
@@ -89,6 +116,8 @@ static void unmark_long_integers(const char *text, size_t n_bytes, struct fct_te
         if (length > head + 1 && memcmp(token, "\"" MARK_ESCAPED, head) == 0 &&
             integer_length(token + head, length - head - 1) == length - head - 1)
             fct_text_add(out, token + head, length - head - 1);
+        else if (is_real(token, length))
+            write_real(token, length, out);
         else
             fct_text_add(out, token, length);
     }
@@ -98,7 +127,7 @@ char *fct_json_write(const json_t *value, size_t flags, size_t *n_bytes, fct_err
     char *text = json_dumps(value, flags);
     if (!text) return fct_fail_null(err, FCT_ERR_MEMORY, "no memory for JSON text");
     struct fct_text out = {0};
-    unmark_long_integers(text, strlen(text), &out);
+    rewrite_numbers(text, strlen(text), &out);
     free(text);
     return fct_text_finish(&out, n_bytes, err);
 }

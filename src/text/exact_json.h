@@ -14,8 +14,8 @@
  * the number. what names the text in the message. */
 json_t *fct_json_read(const char *text, size_t n_bytes, const char *what, fct_error *err);
 
-/* The text of a value, with jansson's flags; the caller's, freed with fct_free. n_bytes may be
- * NULL. */
+/* The text of a value (an object or array), with jansson's flags, reals with the fewest digits; the
+ * caller's, freed with fct_free. n_bytes may be NULL. */
 char *fct_json_write(const json_t *value, size_t flags, size_t *n_bytes, fct_error *err);
 
 /* The digits (and sign) if value stands for an integer beyond 64 bits, else NULL. */

@@ -81,6 +81,10 @@ static fct_status encode_apart(const struct fct_rendering *rendering,
 
 fct_status fct_chat_encode(const struct fct_rendering *rendering, const fct_vocabulary *vocabulary,
                            bool reference, struct fct_ids *ids, fct_error *err) {
-    if (!reference) return encode_apart(rendering, vocabulary, ids, err);
-    return fct_encode(vocabulary, rendering->text.data, rendering->text.size, true, ids, err);
+    if (reference)
+        return fct_encode(vocabulary, rendering->text.data, rendering->text.size, true, ids, err);
+    size_t before = ids->size;
+    fct_status status = encode_apart(rendering, vocabulary, ids, err);
+    if (status) ids->size = before;
+    return status;
 }
