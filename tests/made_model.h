@@ -38,7 +38,8 @@ static const char *made_path(const char *name) {
 
 /* Converts tests/data/cases/NAME (or another folder, if name begins with '/') and opens it on the
  * named kernels. */
-static fct_model *made_model(const char *name, const char *weights, const char *kernels) {
+__attribute__((unused)) static fct_model *made_model(const char *name, const char *weights,
+                                                     const char *kernels) {
     char source[512], path[300], file[128];
     fct_error err = {0};
     snprintf(source, sizeof source, "%s%s", name[0] == '/' ? "" : TEST_DATA "/cases/", name);
@@ -54,7 +55,8 @@ static fct_model *made_model(const char *name, const char *weights, const char *
     return model;
 }
 
-static fct_session *made_session(const fct_model *model, const fct_session_options *options) {
+__attribute__((unused)) static fct_session *made_session(const fct_model *model,
+                                                         const fct_session_options *options) {
     fct_error err = {0};
     fct_session *session = fct_session_new(model, options, &err);
     if (!session) fail_msg("%s", err.message);

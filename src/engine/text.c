@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "engine/model.h"
+#include "text/exact_json.h"
 
 static fct_status need_vocabulary(const fct_model *model, fct_error *err) {
     if (model->vocabulary) return FCT_OK;
@@ -95,11 +96,8 @@ fct_status fct_chat_render(const fct_model *model, const char *request, size_t n
                            bool reference, char **text, int **ids, int *n_ids, fct_error *err) {
     fct_status status = need_vocabulary(model, err);
     if (status != FCT_OK) return status;
-    json_error_t fault;
-    json_t *json = json_loadb(request, n_bytes, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &fault);
-    if (!json)
-        return fct_fail(err, FCT_ERR_ARGUMENT, "the request is no JSON: line %d, column %d: %s",
-                        fault.line, fault.column, fault.text);
+    json_t *json = fct_json_read(request, n_bytes, "the request", err);
+    if (!json) return FCT_ERR_ARGUMENT;
     struct fct_rendering rendering = {0};
     struct fct_ids list = {0};
     char *copy = NULL;
@@ -126,7 +124,7 @@ fct_status fct_chat_parse(const char *prefix, const char *answer, char **message
     char unused[256];
     json_t *json = fct_chat_read(prefix, answer, warning ? warning : unused, err);
     if (!json) return err ? err->code : FCT_ERR_MEMORY;
-    *message = json_dumps(json, JSON_COMPACT);
+    *message = fct_json_write(json, JSON_COMPACT, NULL, err);
     json_decref(json);
-    return *message ? FCT_OK : fct_fail(err, FCT_ERR_MEMORY, "no memory for the message");
+    return *message ? FCT_OK : FCT_ERR_MEMORY;
 }
