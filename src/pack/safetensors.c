@@ -75,8 +75,10 @@ static fct_status read_json(struct fct_safetensors *header, const char *path, co
     if (*text != '{')
         return fct_fail(err, FCT_ERR_FORMAT, "%s: no safetensors file: its header is not JSON",
                         path);
+    size_t n_text = (size_t)length; /* padding can be megabytes, which jansson reads byte by byte */
+    while (text[n_text - 1] == ' ') n_text--;
     json_error_t error;
-    header->json = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error);
+    header->json = json_loadb(text, n_text, JSON_REJECT_DUPLICATES, &error);
     if (!header->json)
         return fct_fail(err, FCT_ERR_FORMAT, "%s: header is not valid JSON: %s at byte %d", path,
                         error.text, error.position);
