@@ -1,9 +1,11 @@
 /* machine.c - what this machine has to give: memory, and pages of which size. */
 #include "base/machine.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cgroup.h"
@@ -43,6 +45,32 @@ bool fct_page_sizes_of(const void *start, size_t n_bytes, struct fct_page_sizes 
     }
     fclose(file);
     return true;
+}
+
+/* Of linux/fs.h, which Debian 12's headers do not have yet. */
+struct scan_region {
+    uint64_t start, end, categories;
+};
+struct scan_request {
+    uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+    uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+#define SCAN _IOWR('f', 16, struct scan_request)
+enum { SCAN_IS_HUGE = 1 << 6 };
+
+int fct_page_is_huge(const void *start) {
+    struct scan_region region;
+    struct scan_request request = {.size = sizeof request,
+                                   .start = (uintptr_t)start,
+                                   .end = (uintptr_t)start + FCT_HUGE_PAGE,
+                                   .vec = (uintptr_t)&region,
+                                   .vec_len = 1,
+                                   .category_mask = SCAN_IS_HUGE,
+                                   .return_mask = SCAN_IS_HUGE};
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    int n = fd < 0 ? -1 : ioctl(fd, SCAN, &request);
+    if (fd >= 0) close(fd);
+    return n < 0 ? -1 : n > 0;
 }
 
 bool fct_huge_pages_possible(void) {

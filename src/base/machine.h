@@ -17,6 +17,9 @@ struct fct_page_sizes {
 /* Of the mappings that begin in [start, start + n_bytes), from /proc/self/smaps; false where there
  * is no such file. */
 bool fct_page_sizes_of(const void *start, size_t n_bytes, struct fct_page_sizes *out);
+/* Is the FCT_HUGE_PAGE bytes long and aligned piece at start mapped as one huge page? -1: this
+ * kernel cannot tell (before Linux 6.7). */
+int fct_page_is_huge(const void *start);
 /* Does this kernel give huge pages of FCT_HUGE_PAGE bytes to those who ask by madvise? */
 bool fct_huge_pages_possible(void);
 

@@ -19,12 +19,10 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-enum { SAMPLES = 16 };
-static const double huge_enough = 0.9; /* share of the sampled pages */
-static const double reread_limit_seconds =
-    3; /* a file is not dropped if reading it again would take longer */
-static const uint64_t spare_bytes = 256
-                                    << 20; /* moving leaves at least this much memory to others */
+enum { TRIALS = 16 }; /* pieces read again before it is judged whether that helps */
+static const double huge_enough = 0.9;         /* share of the hot pages */
+static const double reread_limit_seconds = 3;  /* so long a file may be read again */
+static const uint64_t spare_bytes = 256 << 20; /* moving leaves at least this much to others */
 
 struct fct_placement {
     fct_memory memory;
@@ -68,22 +66,6 @@ static void drop_cached(const fct_placement *p, size_t at, size_t n_bytes) {
     posix_fadvise(p->fd, p->file_offset + (off_t)at, (off_t)n_bytes, POSIX_FADV_DONTNEED);
 }
 
-static bool sample_is_huge(const fct_placement *p) {
-    for (size_t i = 0; i < SAMPLES; i++) touch(p->hot + p->n_bytes / SAMPLES * i);
-    return mapped_share(p) >= huge_enough;
-}
-
-/* If one piece, dropped and read again, comes back in a huge page, and soon enough, so would the
- * rest. */
-static bool rereading_helps(const fct_placement *p) {
-    give_back(p, 0, p->n_bytes);
-    drop_cached(p, 0, piece_bytes(p, 0));
-    double start = fct_seconds();
-    touch(p->hot);
-    double seconds = (fct_seconds() - start) * (double)p->n_bytes / (double)piece_bytes(p, 0);
-    return mapped_share(p) >= huge_enough && seconds <= reread_limit_seconds;
-}
-
 /* Reads the hot part in order, ahead of whoever uses it. */
 static void read_ahead(fct_placement *p) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -109,6 +91,26 @@ static void move(fct_placement *p) {
 
 void fct_placement_followed(const fct_placement *p) { give_back(p, 0, p->n_bytes); }
 
+/* Pieces that came in small pages are dropped from the cache (nobody else having them mapped) and
+ * read again under the advice. Stops if that does not give huge pages, or takes too long. */
+static void read_small_again(fct_placement *p) {
+    size_t n_tried = 0, n_huge = 0;
+    double start = fct_seconds();
+    for (size_t at = 0; at + FCT_HUGE_PAGE <= p->n_bytes && !atomic_load(&p->stop);
+         at += FCT_HUGE_PAGE) {
+        int huge = fct_page_is_huge(p->hot + at);
+        if (huge < 0) return;
+        if (huge) continue;
+        drop_cached(p, at, FCT_HUGE_PAGE);
+        touch(p->hot + at);
+        n_tried++;
+        n_huge += fct_page_is_huge(p->hot + at) == 1;
+        if ((n_tried >= TRIALS && n_huge < n_tried / 2) ||
+            fct_seconds() - start > reread_limit_seconds)
+            return;
+    }
+}
+
 static bool should_move(const fct_placement *p) {
     if (p->memory == FCT_MEMORY_HUGE) return true;
     uint64_t available = fct_memory_available();
@@ -126,8 +128,11 @@ static void note_share(fct_placement *p) {
 
 static void *work(void *user) {
     fct_placement *p = user;
-    if (!p->own) read_ahead(p);
-    if (!p->own && fct_huge_pages_possible() && should_move(p) && !atomic_load(&p->stop))
+    bool possible = fct_huge_pages_possible();
+    if (p->memory != FCT_MEMORY_HUGE) read_ahead(p);
+    if (possible && p->memory == FCT_MEMORY_AUTO && mapped_share(p) < huge_enough)
+        read_small_again(p);
+    if (possible && should_move(p) && !atomic_load(&p->stop))
         p->own = fct_pages_new(p->n_bytes, NULL);
     if (p->own) move(p);
     note_share(p);
@@ -163,10 +168,7 @@ fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_er
     if (p->fd < 0 || p->n_bytes < (size_t)FCT_HUGE_PAGE) return p;
     if (find_ends(p, pack, err) != FCT_OK) goto failed;
     /* The advice comes before the first touch, or it comes too late. */
-    bool possible =
-        fct_huge_pages_possible() && madvise(piece(p, 0), p->n_bytes, MADV_HUGEPAGE) == 0;
-    if (possible && memory == FCT_MEMORY_AUTO && !sample_is_huge(p) && rereading_helps(p))
-        drop_cached(p, 0, p->n_bytes);
+    madvise(piece(p, 0), p->n_bytes, MADV_HUGEPAGE);
     p->started = pthread_create(&p->thread, NULL, work, p) == 0;
     return p;
 failed:
