@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "base/half.h"
+#include "convert/pack_metadata.h"
 #include "convert/source.h"
 #include "pack/reader.h"
 
@@ -565,6 +565,10 @@ static void a_target_that_is_no_file_is_refused(void **state) {
     assert_int_not_equal(fct_convert(t.folder, "/dev/full", NULL, &err), FCT_OK);
     assert_int_equal(access("/dev/full", F_OK), 0);
     assert_int_not_equal(fct_convert(t.folder, t.folder, NULL, &err), FCT_OK);
+    snprintf(path, sizeof path, "%s/model.safetensors", t.folder);
+    assert_int_equal(fct_convert(t.folder, path, NULL, &err), FCT_ERR_ARGUMENT);
+    assert_says(&err, "is part of what is being converted");
+    fct_pack_free(converted(&t, NULL)); /* and it is still whole */
     snprintf(path, sizeof path, "%s/no/such/folder.facet", t.folder);
     assert_int_equal(fct_convert(t.folder, path, NULL, &err), FCT_ERR_IO);
     tiny_free(&t);
@@ -764,29 +768,37 @@ static void expected_answers_are_carried_and_checked(void **state) {
     }
 }
 
-static void a_tokenizer_is_carried_and_must_fit(void **state) {
+static char *read_text(const char *path, size_t *n_bytes) {
+    char *text = read_whole(path, n_bytes);
+    text = realloc(text, *n_bytes + 1);
+    text[*n_bytes] = 0;
+    return text;
+}
+
+static void write_tokenizer(const struct tiny *t) {
+    size_t n_bytes;
+    char *text = read_text(TEST_DATA "/text/demo_tokenizer.json", &n_bytes);
+    tiny_write_text(t, "tokenizer.json", text);
+    free(text);
+}
+
+/* A written checkpoint with the demo's tokenizer and as many rows. */
+static void tiny_start_with_tokenizer(struct tiny *t) {
+    tiny_start(t);
+    json_object_set_new(t->config, "vocab_size", json_integer(2048));
+    json_object_set_new(t->config, "vocab_size_per_layer_input", json_integer(2048));
+    tiny_find(t, "model.embed_tokens.weight")->rows = 2048;
+    tiny_find(t, "model.embed_tokens_per_layer.weight")->rows = 2048;
+    tiny_write(t);
+    write_tokenizer(t);
+}
+
+static void a_tokenizer_is_carried(void **state) {
     (void)state;
     struct tiny t = {0};
     struct noted noted = {0};
-    fct_error err;
     size_t n_bytes;
-    char path[200];
-    tiny_start(&t);
-    tiny_write(&t);
-    snprintf(path, sizeof path, "%s/text/demo_tokenizer.json", TEST_DATA);
-    char *text = read_whole(path, &n_bytes);
-    text = realloc(text, n_bytes + 1);
-    text[n_bytes] = 0;
-    tiny_write_text(&t, "tokenizer.json", text);
-    free(text);
-    assert_refused(&t, FCT_ERR_FORMAT, &err);
-    assert_says(&err, "the tokenizer has 2048 pieces, the configuration's vocab_size is 24");
-
-    json_object_set_new(t.config, "vocab_size", json_integer(2048));
-    json_object_set_new(t.config, "vocab_size_per_layer_input", json_integer(2048));
-    tiny_find(&t, "model.embed_tokens.weight")->rows = 2048;
-    tiny_find(&t, "model.embed_tokens_per_layer.weight")->rows = 2048;
-    tiny_write(&t);
+    tiny_start_with_tokenizer(&t);
     tiny_write_text(&t, "chat_template.jinja", "{{ something else }}");
     fct_pack *pack = converted(&t, &(fct_convert_options){.note = take_note, .user = &noted});
     assert_non_null(fct_pack_bytes(pack, FCT_TENSOR_TOKENIZER, &n_bytes, NULL));
@@ -794,6 +806,67 @@ static void a_tokenizer_is_carried_and_must_fit(void **state) {
     assert_non_null(strstr(noted.text, "the chat template differs"));
     fct_pack_free(pack);
     tiny_free(&t);
+}
+
+static void a_tokenizer_larger_than_the_vocabulary_is_refused(void **state) {
+    (void)state;
+    struct tiny t = {0};
+    fct_error err;
+    tiny_start(&t);
+    tiny_write(&t);
+    write_tokenizer(&t);
+    assert_refused(&t, FCT_ERR_FORMAT, &err);
+    assert_says(&err, "the tokenizer has 2048 pieces, the configuration's vocab_size is 24");
+    tiny_free(&t);
+}
+
+static void the_published_template_is_known(void **state) {
+    (void)state;
+    static const struct {
+        const char *end;
+        bool known;
+    } cases[] = {{"", true}, {"\n", true}, {"{{ x }}", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tiny t = {0};
+        struct noted noted = {0};
+        size_t n;
+        tiny_start_with_tokenizer(&t);
+        char *text = read_text(TEST_DATA "/convert/chat_template.jinja", &n);
+        text = realloc(text, n + 16);
+        strcpy(text + n, cases[i].end);
+        tiny_write_json(&t, "tokenizer_config.json", json_pack("{s:s}", "chat_template", text));
+        free(text);
+        fct_pack *pack = converted(&t, &(fct_convert_options){.note = take_note, .user = &noted});
+        assert_int_equal(!strstr(noted.text, "the chat template differs"), cases[i].known);
+        fct_pack_free(pack);
+        tiny_free(&t);
+    }
+}
+
+/* Only the model of that name and shape has the answer that is known of it. */
+static void the_published_model_has_an_answer_to_be_held_to(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int hidden_size, n_layers;
+        bool known;
+    } cases[] = {{"gemma-4-E2B-it", 1536, 35, true},
+                 {"gemma-4-e2b-it", 1536, 35, true},
+                 {"gemma-4-E2B", 1536, 35, false},
+                 {"gemma-4-E2B-it", 1536, 10, false},
+                 {"gemma-4-E2B-it-assistant", 1536, 35, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fct_source source = {.name = (char *)cases[i].name};
+        struct fct_config config = {.hidden_size = cases[i].hidden_size,
+                                    .n_layers = cases[i].n_layers,
+                                    .vocab_size = 262144};
+        json_t *known = fct_expected_known(&source, &config);
+        assert_int_equal(known != NULL, cases[i].known);
+        const json_t *entry = json_array_get(known, 0);
+        if (known) assert_int_equal(json_array_size(json_object_get(entry, "prompt_ids")), 14);
+        if (known) assert_int_equal(json_array_size(json_object_get(entry, "answer_ids")), 9);
+        json_decref(known);
+    }
 }
 
 struct progress {
@@ -852,7 +925,10 @@ int main(void) {
         cmocka_unit_test(end_ids_are_those_of_all_files_together),
         cmocka_unit_test(the_licence_is_the_readmes),
         cmocka_unit_test(expected_answers_are_carried_and_checked),
-        cmocka_unit_test(a_tokenizer_is_carried_and_must_fit),
+        cmocka_unit_test(a_tokenizer_is_carried),
+        cmocka_unit_test(a_tokenizer_larger_than_the_vocabulary_is_refused),
+        cmocka_unit_test(the_published_template_is_known),
+        cmocka_unit_test(the_published_model_has_an_answer_to_be_held_to),
         cmocka_unit_test(progress_only_goes_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,6 +207,8 @@ static fct_status declare_entry(struct conversion *c, const struct fct_plan_entr
 }
 
 static fct_status begin_file(struct conversion *c, const char *out) {
+    if (c->source->holds_file(c->source, out))
+        return fct_fail(c->err, FCT_ERR_ARGUMENT, "%s: is part of what is being converted", out);
     c->writer = fct_pack_writer_new(c->err);
     if (!c->writer) return FCT_ERR_MEMORY;
     fct_status status = declare_metadata(c);

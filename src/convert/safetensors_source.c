@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -251,6 +252,17 @@ static fct_status read_rows(const fct_source *source, const struct fct_source_te
     return FCT_OK;
 }
 
+static bool holds_file(const fct_source *source, const char *path) {
+    const struct shards *shards = source->own;
+    struct stat wanted, own;
+    if (stat(path, &wanted) != 0) return false;
+    for (size_t i = 0; i < shards->n; i++)
+        if (fstat(shards->list[i].mapping.fd, &own) == 0 && own.st_dev == wanted.st_dev &&
+            own.st_ino == wanted.st_ino)
+            return true;
+    return false;
+}
+
 void fct_shards_close(fct_source *source) {
     struct shards *shards = source->own;
     if (!shards) return;
@@ -270,6 +282,7 @@ fct_status fct_shards_open(fct_source *source, const char *folder, fct_error *er
     if (!shards) return FCT_ERR_MEMORY;
     source->own = shards;
     source->read_rows = read_rows;
+    source->holds_file = holds_file;
     fct_status status = find_shards(shards, folder, err);
     if (status == FCT_OK) status = open_shards(shards, folder, err);
     if (status == FCT_OK) status = check_index(shards, folder, err);

@@ -5,9 +5,9 @@
 
 #include "convert/source.h"
 
-/* Opens the files of folder and sets the tensors, read_rows and own of source. Missing shards,
- * tensors that are not where the index says, and tensors that occur twice are errors that list
- * them. After a failure, too, close. */
+/* Opens the files of folder and sets the tensors, read_rows, holds_file and own of source. Missing
+ * shards, tensors that are not where the index says, and tensors that occur twice are errors that
+ * list them. After a failure, too, close. */
 fct_status fct_shards_open(fct_source *source, const char *folder, fct_error *err);
 void fct_shards_close(fct_source *source);
 

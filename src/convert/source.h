@@ -42,6 +42,8 @@ struct fct_source {
      * source has none. */
     fct_status (*read_vocabulary)(const fct_source *source, uint8_t **block, size_t *n_bytes,
                                   fct_error *err);
+    /* Is the file at path one of those that the tensors lie in? */
+    bool (*holds_file)(const fct_source *source, const char *path);
     void (*free)(fct_source *source); /* all of it */
     void *own;                        /* the kind's */
 };
