@@ -7,45 +7,49 @@
 
 #include "kernels/neon_tile.h"
 
-/* sum[i] += q[4i .. 4i+3] . x[4 lane ...]. As vdotq_laneq_s32, for which gcc 12 copies accumulators
- * around in long loops: 6.3 instead of 5.9 instructions for 32 weights. */
-#define SDOT_LANE(sum, q, x, lane)                                                                 \
-    __asm__("sdot %0.4s, %1.16b, %2.4b[" #lane "]" : "+w"(sum) : "w"(q), "w"(x))
+/* sum[i] += p[4i .. 4i+3] . x[4 lane ..] + q[4i .. 4i+3] . x[4 lane + 4 ..]. As two
+ * vdotq_laneq_s32, which gcc 12 makes slow: it copies accumulators around in long loops (6.3
+ * instead of 5.9 instructions for 32 weights). */
+#define SDOT_LANES(sum, p, q, x, lane, next)                                                       \
+    __asm__("sdot %0.4s, %1.16b, %3.4b[" #lane "]\n\tsdot %0.4s, %2.16b, %3.4b[" #next "]"         \
+            : "+&w"(sum)                                                                           \
+            : "w"(p), "w"(q), "w"(x))
 
-/* The same codes for every token. */
-#define SDOT_TOKENS(lane, q)                                                                       \
-    UNROLL for (int t = 0; t < n_tokens; t++) SDOT_LANE(sum[t][v], q, a[t], lane)
+/* The same codes for every token; first: lanes 0 and 1, else 2 and 3. */
+TILE_INLINE void dot_8(uint8x16_t p, uint8x16_t q, bool first, const int8x16_t a[TILE_TOKENS],
+                       int n_tokens, int32x4_t sum[TILE_TOKENS][TILE_VECTORS], int v) {
+    UNROLL for (int t = 0; t < n_tokens; t++) {
+        if (first)
+            SDOT_LANES(sum[t][v], p, q, a[t], 0, 1);
+        else
+            SDOT_LANES(sum[t][v], p, q, a[t], 2, 3);
+    }
+}
 
 /* 16 inputs: a register of activations a token. */
 TILE_INLINE void dot_16(enum fct_scheme scheme, const uint8_t *codes, int n_vectors,
                         const int8x16_t a[TILE_TOKENS], int n_tokens,
                         int32x4_t sum[TILE_TOKENS][TILE_VECTORS]) {
-    enum { Q4_UNITS = 2, Q8_UNITS = 4 };
-    uint8x16_t raw[Q8_UNITS][TILE_VECTORS];
-    const int n_units = scheme == FCT_Q4 ? Q4_UNITS : scheme == FCT_Q8 ? Q8_UNITS : 1;
     const uint8x16_t low_4 = vdupq_n_u8(15), low_2 = vdupq_n_u8(3);
-    UNROLL for (int u = 0; u < n_units; u++) {
-        UNROLL for (int v = 0; v < n_vectors; v++) raw[u][v] = vld1q_u8(codes + 64 * u + 16 * v);
+    const int n_loads = scheme == FCT_Q8 ? 2 : 1, n_steps = scheme == FCT_Q2 ? 1 : 2;
+    UNROLL for (int u = 0; u < n_steps; u++) {
+        uint8x16_t raw[2][TILE_VECTORS];
+        UNROLL for (int i = 0; i < n_loads; i++) {
+            UNROLL for (int v = 0; v < n_vectors; v++) {
+                raw[i][v] = vld1q_u8(codes + 64 * (n_loads * u + i) + 16 * v);
+            }
+        }
         UNROLL for (int v = 0; v < n_vectors; v++) {
+            uint8x16_t q = raw[0][v];
             if (scheme == FCT_Q4) {
-                uint8x16_t q0 = vandq_u8(raw[u][v], low_4), q1 = vshrq_n_u8(raw[u][v], 4);
-                if (u == 0) {
-                    SDOT_TOKENS(0, q0);
-                    SDOT_TOKENS(1, q1);
-                } else {
-                    SDOT_TOKENS(2, q0);
-                    SDOT_TOKENS(3, q1);
-                }
+                dot_8(vandq_u8(q, low_4), vshrq_n_u8(q, 4), u == 0, a, n_tokens, sum, v);
             } else if (scheme == FCT_Q8) {
-                if (u == 0) SDOT_TOKENS(0, raw[u][v]);
-                if (u == 1) SDOT_TOKENS(1, raw[u][v]);
-                if (u == 2) SDOT_TOKENS(2, raw[u][v]);
-                if (u == 3) SDOT_TOKENS(3, raw[u][v]);
+                dot_8(q, raw[1][v], u == 0, a, n_tokens, sum, v);
             } else {
-                SDOT_TOKENS(0, vandq_u8(raw[u][v], low_2));
-                SDOT_TOKENS(1, vandq_u8(vshrq_n_u8(raw[u][v], 2), low_2));
-                SDOT_TOKENS(2, vandq_u8(vshrq_n_u8(raw[u][v], 4), low_2));
-                SDOT_TOKENS(3, vshrq_n_u8(raw[u][v], 6));
+                dot_8(vandq_u8(q, low_2), vandq_u8(vshrq_n_u8(q, 2), low_2), true, a, n_tokens, sum,
+                      v);
+                dot_8(vandq_u8(vshrq_n_u8(q, 4), low_2), vshrq_n_u8(q, 6), false, a, n_tokens, sum,
+                      v);
             }
         }
     }
