@@ -63,7 +63,8 @@ static fct_status check_format(const fct_pack *pack, fct_error *err) {
 }
 
 static bool is_padding(const struct fct_tensor *tensor) {
-    return !strncmp(tensor->name, FCT_PACK_PADDING, strlen(FCT_PACK_PADDING));
+    return tensor->dtype == FCT_DTYPE_U8 &&
+           !strncmp(tensor->name, FCT_PACK_PADDING, strlen(FCT_PACK_PADDING));
 }
 
 static fct_status check_alignment(const fct_pack *pack, fct_error *err) {
