@@ -212,7 +212,8 @@ static fct_status list_tensors(fct_source *source, const struct shards *shards, 
  * fault of the bus. */
 static fct_status read_at(const struct shard *shard, uint64_t offset, void *out, size_t n_bytes,
                           fct_error *err) {
-    for (size_t done = 0; done < n_bytes;) {
+    size_t done = 0;
+    do { /* n_bytes is not 0: no tensor of the network is empty */
         ssize_t n =
             pread(shard->mapping.fd, (char *)out + done, n_bytes - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
@@ -220,7 +221,7 @@ static fct_status read_at(const struct shard *shard, uint64_t offset, void *out,
         if (n == 0)
             return fct_fail(err, FCT_ERR_IO, "%s: ended while it was being read", shard->file);
         done += (size_t)n;
-    }
+    } while (done < n_bytes);
     return FCT_OK;
 }
 

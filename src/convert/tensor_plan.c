@@ -3,6 +3,7 @@
 #include "convert/tensor_plan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -155,15 +156,17 @@ static void plan_network(struct planning *p, const struct fct_config *c) {
 
 /* Keys and values that the network takes from elsewhere: a checkpoint may carry them. */
 static bool is_idle_kv(const char *name, const struct fct_config *c) {
-    int i, at = 0;
-    if (sscanf(name, "layers.%d.self_attn.%n", &i, &at) != 1 || at == 0 || i < 0 ||
-        i >= c->n_layers)
-        return false;
-    const char *part = name + at;
-    if (strcmp(part, "v_proj.weight") == 0)
-        return !c->layers[i].own_kv || c->layers[i].keys_as_values;
-    bool key = strcmp(part, "k_proj.weight") == 0 || strcmp(part, "k_norm.weight") == 0;
-    return (key || strcmp(part, "v_norm.weight") == 0) && !c->layers[i].own_kv;
+    static const char stack[] = "layers.", block[] = ".self_attn.";
+    if (strncmp(name, stack, strlen(stack)) != 0) return false;
+    char *part;
+    long i = strtol(name + strlen(stack), &part, 10);
+    if (i < 0 || i >= c->n_layers || strncmp(part, block, strlen(block)) != 0) return false;
+    part += strlen(block);
+    const struct fct_layer_config *layer = &c->layers[i];
+    if (strcmp(part, "v_proj.weight") == 0) return !layer->own_kv || layer->keys_as_values;
+    return !layer->own_kv &&
+           (strcmp(part, "k_proj.weight") == 0 || strcmp(part, "k_norm.weight") == 0 ||
+            strcmp(part, "v_norm.weight") == 0);
 }
 
 static bool is_other_modality(const char *name) {
