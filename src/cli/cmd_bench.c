@@ -50,6 +50,7 @@ struct bench {
     int *ids; /* [depth + n_prompt + n_tokens] */
     struct times prefill, decode;
     struct fct_progress progress;
+    double settle_seconds; /* until the weights lay where they stay */
     uint64_t peak_bytes;
     double bandwidth; /* bytes a second */
 };
@@ -122,6 +123,9 @@ static fct_status measure(struct bench *bench, fct_error *err) {
     bench->decode.seconds = fct_new_array((size_t)options->repeats, sizeof(double), err);
     if (!bench->ids || !bench->prefill.seconds || !bench->decode.seconds) return FCT_ERR_MEMORY;
     choose_ids(bench, n_ids);
+    double began = fct_seconds();
+    fct_model_settle(bench->model);
+    bench->settle_seconds = fct_seconds() - began;
     fct_progress_begin(&bench->progress, options->model.quiet, false);
     for (int run = -1; run < options->repeats; run++) {
         double prefill = 0, decode = 0;
@@ -154,32 +158,48 @@ static double read_rate(const struct bench *bench) {
     return tokens * (double)fct_model_describe(bench->model).bytes_per_token;
 }
 
-static int print_json(const struct bench *bench) {
+/* What was measured; null where there was nothing to measure. */
+static json_t *results(const struct bench *bench) {
+    const struct bench_options *options = bench->options;
+    fct_model_info info = fct_model_describe(bench->model);
+    double decode = rate(n_steps(options), &bench->decode), read = read_rate(bench);
+    double first_token = options->n_prompt > 0 ? median(&bench->prefill) : NAN;
+    return json_pack(
+        "{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "prefill_tokens_per_second",
+        fct_json_number(rate(options->n_prompt, &bench->prefill)), "decode_tokens_per_second",
+        fct_json_number(decode), "bytes_per_token", (json_int_t)info.bytes_per_token,
+        "read_bytes_per_second", fct_json_number(read), "bandwidth_share",
+        fct_json_number(read / bench->bandwidth), "load_seconds",
+        fct_json_number(info.load_seconds), "settle_seconds",
+        fct_json_number(bench->settle_seconds), "first_token_seconds", fct_json_number(first_token),
+        "peak_resident_bytes", (json_int_t)bench->peak_bytes, "bandwidth_bytes_per_second",
+        fct_json_number(bench->bandwidth));
+}
+
+/* What it was measured with. */
+static json_t *conditions(const struct bench *bench) {
     const struct bench_options *options = bench->options;
     fct_model_info info = fct_model_describe(bench->model);
     fct_session_info session = fct_session_describe(bench->session);
-    bool prompt = options->n_prompt > 0;
-    return fct_json_print(
-        "bench",
-        json_pack(
-            "{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:I, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, "
-            "s:s, s:s, s:s}",
-            "prefill_tokens_per_second", fct_json_number(rate(options->n_prompt, &bench->prefill)),
-            "decode_tokens_per_second", fct_json_number(rate(n_steps(options), &bench->decode)),
-            "bytes_per_token", (json_int_t)info.bytes_per_token, "read_bytes_per_second",
-            fct_json_number(read_rate(bench)), "bandwidth_share",
-            fct_json_number(read_rate(bench) / bench->bandwidth), "load_seconds",
-            fct_json_number(info.load_seconds), "first_token_seconds",
-            fct_json_number(prompt ? median(&bench->prefill) : NAN), "peak_resident_bytes",
-            (json_int_t)bench->peak_bytes, "threads", session.decode_threads, "kernels",
-            info.kernels, "memory", info.memory, "prefill_threads", session.prefill_threads,
-            "prompt_tokens", options->n_prompt, "decode_steps", n_steps(options), "depth",
-            options->depth, "repeats", options->repeats, "bandwidth_bytes_per_second",
-            fct_json_number(bench->bandwidth), "weights", info.weights, "kv", session.kv,
-            "activations", session.activations));
+    return json_pack("{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "threads",
+                     session.decode_threads, "kernels", info.kernels, "memory", info.memory,
+                     "prefill_threads", session.prefill_threads, "prompt_tokens", options->n_prompt,
+                     "decode_steps", n_steps(options), "depth", options->depth, "repeats",
+                     options->repeats, "weights", info.weights, "kv", session.kv, "activations",
+                     session.activations, "source", info.source);
 }
 
-/* "prefill  512 tokens   5210.3 tok/s  (5100.2 to 5222.8)" */
+static int print_json(const struct bench *bench) {
+    json_t *all = results(bench), *more = conditions(bench);
+    if (all && json_object_update(all, more) < 0) {
+        json_decref(all);
+        all = NULL;
+    }
+    json_decref(more);
+    return fct_json_print("bench", all);
+}
+
+/* "prompt   512 tokens at depth 0: 5210.3 tok/s (5100.2 to 5222.8)" */
 static void print_speed(const char *what, int n, const char *unit, const struct times *times,
                         int depth) {
     printf("%-14s %5d %s at depth %d: %.1f tok/s (%.1f to %.1f)\n", what, n, unit, depth,
@@ -210,10 +230,15 @@ static int print_table(const struct bench *bench) {
     printf("%-14s %s, memory %s, kv %s, activations %s, threads %d (prompt %d)\n", "runs with",
            info.kernels, info.memory, session.kv, session.activations, session.decode_threads,
            session.prefill_threads);
-    printf("%-14s %s\n", "load", fct_duration_text(info.load_seconds, time));
+    printf("%-14s %s", "load", fct_duration_text(info.load_seconds, time));
+    if (bench->settle_seconds >= 0.01)
+        printf(", and %s until the weights lay in place",
+               fct_duration_text(bench->settle_seconds, time));
+    putchar('\n');
     if (options->n_prompt > 0) {
         print_speed("prompt", options->n_prompt, "tokens", &bench->prefill, options->depth);
-        printf("%-14s %.3f s, load not counted\n", "first token", median(&bench->prefill));
+        printf("%-14s %s, load not counted\n", "first token",
+               fct_duration_text(median(&bench->prefill), time));
     }
     if (n_steps(options) > 0)
         print_speed("answer", n_steps(options), "steps ", &bench->decode,

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/tame.h"
 
 struct convert_options {
     const char *out, *expected;
@@ -58,8 +59,10 @@ static void show_progress(void *user, const char *what, uint64_t done, uint64_t 
 static void show_note(void *user, const char *line) {
     struct person *person = user;
     if (person->quiet) return;
+    char tame[1024];
+    fct_tame_copy(tame, sizeof tame, line);
     fct_progress_clear(&person->progress);
-    fprintf(stderr, "%s\n", line);
+    fprintf(stderr, "%s\n", tame);
 }
 
 static void show_summary(const char *path, double seconds) {

@@ -8,6 +8,7 @@
 #include "cli/model_choice.h"
 #include "cli/progress.h"
 #include "cli/standard_output.h"
+#include "cli/tame.h"
 
 struct verify_options {
     struct fct_model_choice model;
@@ -47,7 +48,9 @@ static void take_check(void *user, const char *name, fct_verdict verdict, const 
                                                         verdict_name(verdict), "detail", detail));
         return;
     }
-    printf("%s %s%s%s\n", verdict_name(verdict), name, *detail ? ": " : "", detail);
+    char tame[1024];
+    fct_tame_copy(tame, sizeof tame, detail);
+    printf("%s %s%s%s\n", verdict_name(verdict), name, *tame ? ": " : "", tame);
     fct_stdout_flush();
 }
 

@@ -8,15 +8,23 @@
 
 /* A signal handler is given nothing but the signal: what it needs cannot live anywhere else. */
 static volatile sig_atomic_t n_interrupts;
+static volatile sig_atomic_t on_terminal; /* the cursor stands behind a ^C */
 static char removed_path[PATH_MAX];
+
+static void end_line(void) {
+    if (on_terminal && write(STDERR_FILENO, "\n", 1) < 0) return;
+}
 
 static void count_interrupt(int signal_number) {
     (void)signal_number;
-    if (n_interrupts++ > 0) _exit(130);
+    if (n_interrupts++ == 0) return;
+    end_line();
+    _exit(130);
 }
 
 static void remove_and_end(int signal_number) {
     unlink(removed_path);
+    end_line();
     _exit(128 + signal_number);
 }
 
@@ -25,6 +33,7 @@ static void remove_and_end(int signal_number) {
 static void handle(int signal_number, void (*handler)(int)) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, inherited;
     sigemptyset(&action.sa_mask);
+    on_terminal = isatty(STDERR_FILENO);
     if (sigaction(signal_number, NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
         sigaction(signal_number, &action, NULL);
 }

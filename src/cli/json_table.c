@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "cli/progress.h"
+#include "cli/tame.h"
 
 #define INDENT 2
 #define MAX_COLUMNS 16
@@ -13,17 +14,6 @@
 static bool is_bytes(const char *key) {
     size_t n = strlen(key);
     return n >= 5 && strcmp(key + n - 5, "bytes") == 0;
-}
-
-/* Text from a file must not steer the terminal. */
-static void add_tame(struct fct_text *out, const char *text, size_t n_bytes) {
-    for (size_t i = 0; i < n_bytes; i++) {
-        unsigned char c = (unsigned char)text[i];
-        bool control = c < 0x20 || c == 0x7F ||
-                       (c == 0xC2 && i + 1 < n_bytes && (unsigned char)text[i + 1] < 0xA0);
-        if (control && c == 0xC2) i++;
-        fct_text_add(out, control ? "?" : text + i, 1);
-    }
 }
 
 /* A value in one line. */
@@ -34,7 +24,7 @@ static void add_value(struct fct_text *out, const char *key, const json_t *value
     json_t *item;
     switch (json_typeof(value)) {
     case JSON_STRING:
-        add_tame(out, json_string_value(value), json_string_length(value));
+        fct_tame_add(out, json_string_value(value), json_string_length(value));
         break;
     case JSON_INTEGER:
         fct_text_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
@@ -63,7 +53,7 @@ static void add_value(struct fct_text *out, const char *key, const json_t *value
         json_object_foreach((json_t *)value, name, item) {
             if (item != json_object_iter_value(json_object_iter((json_t *)value)))
                 fct_text_puts(out, ", ");
-            add_tame(out, name, strlen(name));
+            fct_tame_add(out, name, strlen(name));
             fct_text_puts(out, " ");
             add_value(out, name, item);
         }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/threads.h"
+#include "cli/tame.h"
 
 #define FIRST_AFTER 1.0 /* seconds: shorter work needs no bar */
 #define REDRAW_AFTER 0.1
@@ -48,19 +49,20 @@ static int terminal_width(void) {
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
 }
 
-static void draw(const struct fct_progress *progress, uint64_t done, uint64_t total,
+static void draw(const struct fct_progress *progress, const char *what, uint64_t done,
                  double seconds) {
-    char line[256], rate[48] = "", left[32], size[32], bar[BAR_CELLS + 1];
-    double share = (double)done / (double)total;
+    char line[256], tame[128], rate[48] = "", left[32], size[32], bar[BAR_CELLS + 1];
+    double share = (double)done / (double)progress->total;
     double speed = (double)(done - progress->step_base) / seconds;
     int full = (int)(share * BAR_CELLS);
     memset(bar, '.', BAR_CELLS);
     memset(bar, '#', (size_t)full);
     bar[BAR_CELLS] = '\0';
     if (progress->bytes) snprintf(rate, sizeof rate, "  %s/s", fct_size_text(speed, size));
-    fct_duration_text(speed > 0 ? (double)(total - done) / speed : 0, left);
-    snprintf(line, sizeof line, "%s  [%s] %3.0f %%%s  %s left", progress->what, bar, share * 100,
-             rate, speed > 0 ? left : "?");
+    fct_tame_copy(tame, sizeof tame, what);
+    fct_duration_text(speed > 0 ? (double)(progress->total - done) / speed : 0, left);
+    snprintf(line, sizeof line, "[%s] %3.0f %%%s  %s left  %s", bar, share * 100, rate,
+             speed > 0 ? left : "?", tame);
     /* A line as wide as the terminal would wrap and could not be taken off again. */
     fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, line);
     fflush(stderr);
@@ -70,16 +72,15 @@ void fct_progress_update(void *user, const char *what, uint64_t done, uint64_t t
     struct fct_progress *progress = user;
     double now = fct_seconds();
     if (!progress->shown || total == 0) return;
-    if (strncmp(progress->what, what, sizeof progress->what - 1) != 0) {
-        snprintf(progress->what, sizeof progress->what, "%s", what);
+    if (done > total) done = total;
+    if (total != progress->total || done < progress->step_base) {
+        progress->total = total;
         progress->step_began = now;
         progress->step_base = done;
     }
-    if (done > total) done = total;
-    if (done < progress->step_base) progress->step_base = done;
     if (now - progress->step_began < FIRST_AFTER || now - progress->last_drawn < REDRAW_AFTER)
         return;
-    draw(progress, done, total, now - progress->step_began);
+    draw(progress, what, done, now - progress->step_began);
     progress->last_drawn = now;
     progress->drawn = true;
 }

@@ -5,16 +5,17 @@
 #include "facet.h"
 
 struct fct_progress {
-    bool shown;    /* is there a terminal to draw on? */
-    bool bytes;    /* done and total count bytes */
-    bool drawn;    /* a bar stands on the current line */
-    char what[64]; /* the step it belongs to */
+    bool shown;     /* is there a terminal to draw on? */
+    bool bytes;     /* done and total count bytes */
+    bool drawn;     /* a bar stands on the current line */
+    uint64_t total; /* of the step it belongs to */
     double step_began, last_drawn;
     uint64_t step_base; /* done when the step began */
 };
 void fct_progress_begin(struct fct_progress *progress, bool quiet, bool bytes);
 
-/* An fct_progress_fn; user is the struct fct_progress. */
+/* An fct_progress_fn; user is the struct fct_progress. A new total begins a new step; within one,
+ * `what` may change. */
 void fct_progress_update(void *user, const char *what, uint64_t done, uint64_t total);
 
 /* Takes the bar off, before something else is printed or at the end. */
