@@ -127,15 +127,15 @@ static fct_status measure(struct bench *bench, fct_error *err) {
     fct_model_settle(bench->model);
     bench->settle_seconds = fct_seconds() - began;
     fct_progress_begin(&bench->progress, options->model.quiet, false);
-    for (int run = -1; run < options->repeats; run++) {
+    for (int run = 0; run <= options->repeats; run++) {
         double prefill = 0, decode = 0;
         fct_status status = run_once(bench, &prefill, &decode, err);
         if (status) return status;
-        if (run >= 0) {
+        if (run > 0) { /* the first one warms up */
             bench->prefill.seconds[bench->prefill.n++] = prefill;
             bench->decode.seconds[bench->decode.n++] = decode;
         }
-        fct_progress_update(&bench->progress, "bench", (uint64_t)(run + 2),
+        fct_progress_update(&bench->progress, "bench", (uint64_t)run + 1,
                             (uint64_t)options->repeats + 1);
     }
     qsort(bench->prefill.seconds, (size_t)options->repeats, sizeof(double), compare_doubles);

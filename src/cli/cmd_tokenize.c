@@ -48,24 +48,31 @@ static int encode(const struct tokenize_options *options, const fct_model *model
     return code;
 }
 
+static fct_status decode_ids(const fct_model *model, const char *list, size_t n_bytes, char **text,
+                             size_t *n_text, fct_error *err) {
+    struct fct_id_list ids = {0};
+    fct_status status = FCT_OK;
+    /* No ids are no text: an empty text comes back as what it was. */
+    if (strspn(list, " \t\r\n\v\f,") < n_bytes)
+        status = fct_ids_read("--decode", list, n_bytes, &ids, err);
+    if (!status) status = fct_ids_check(model, "--decode", ids.ids, (size_t)ids.n_ids, err);
+    if (!status) status = fct_detokenize(model, ids.ids, ids.n_ids, text, n_text, err);
+    fct_free(ids.ids);
+    return status;
+}
+
 static int decode(const struct tokenize_options *options, const fct_model *model, const char *list,
                   size_t n_bytes, fct_error *err) {
-    struct fct_id_list ids = {0};
     char *text = NULL;
+    size_t n_text;
     int code = FCT_EXIT_GOOD;
-    /* No ids are no text: an empty text comes back as what it was. */
-    bool blank = strspn(list, " \t\r\n\v\f,") == n_bytes;
-    if (!blank && (fct_ids_read("--decode", list, n_bytes, &ids, err) != FCT_OK ||
-                   fct_ids_check(model, "--decode", ids.ids, (size_t)ids.n_ids, err) != FCT_OK))
-        code = fct_failure("tokenize", err);
-    else if (fct_detokenize(model, ids.ids, ids.n_ids, &text, &n_bytes, err) != FCT_OK)
+    if (decode_ids(model, list, n_bytes, &text, &n_text, err) != FCT_OK)
         code = fct_failure("tokenize", err);
     else if (options->json)
-        code = fct_json_print("tokenize", json_pack("{s:s%}", "text", text, n_bytes));
+        code = fct_json_print("tokenize", json_pack("{s:s%}", "text", text, n_text));
     else
-        fwrite(text, 1, n_bytes, stdout);
+        fwrite(text, 1, n_text, stdout);
     fct_free(text);
-    fct_free(ids.ids);
     return code;
 }
 

@@ -10,7 +10,7 @@ int fct_json_print(const char *command, json_t *value) {
         return FCT_EXIT_FAILURE;
     }
     /* That writing failed shows at the end, when stdout is closed. */
-    json_dumpf(value, stdout, JSON_REAL_PRECISION(10) | JSON_ENCODE_ANY);
+    json_dumpf(value, stdout, JSON_REAL_PRECISION(7) | JSON_ENCODE_ANY);
     putchar('\n');
     json_decref(value);
     return FCT_EXIT_GOOD;
