@@ -161,6 +161,10 @@ const float *fct_session_logits(fct_session *session);
 /* Drops all tokens from position n_tokens on; what a sliding window has lost is re-read at the next prefill. */
 void fct_session_rewind(fct_session *session, int n_tokens);
 
+/* Remembers this point, so that the session can come back to it when the sliding windows have moved on; fct_generate marks the end of
+ * the prompt and of the answer itself. The last few marks are kept, some megabytes each. */
+void fct_session_mark(fct_session *session);
+
 /* Calls row(user, position, logits[vocab_size]) for each position, in order, over the whole stack, from a cold cache. */
 typedef bool (*fct_logits_fn)(void *user, int position, const float *logits);
 fct_status fct_session_score(fct_session *session, const int *ids, int n_ids, fct_logits_fn row, void *user,

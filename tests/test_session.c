@@ -142,7 +142,7 @@ static void random_prefixes_equal_cold_runs(void **state) {
     int ids[400];
     fct_session *session = session_of(24, 2);
     memcpy(ids, prompt, sizeof ids);
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 90; round++) {
         x = x * 1664525u + 1013904223u;
         int n = 1 + (int)(x >> 8) % 400;
         x = x * 1664525u + 1013904223u;
@@ -154,8 +154,46 @@ static void random_prefixes_equal_cold_runs(void **state) {
         keep_cold_logits(ids, n);
         prefill(session, ids, n);
         check_logits(session);
+        if (round % 3 == 0) fct_session_mark(session);
     }
     fct_session_free(session);
+}
+
+/* A mark brings back what the rings have lost: only what changed behind it is read. */
+static void marks_save_reading_again(void **state) {
+    (void)state;
+    static const fct_kv kinds[] = {FCT_KV_F16, FCT_KV_Q8, FCT_KV_F32};
+    for (int i = 0; i < 3; i++) {
+        int edited[400];
+        fct_session_options options = {
+            .context = 400, .batch = 16, .decode_threads = 1, .prefill_threads = 2, .kv = kinds[i]};
+        fct_session *session = made_session(model, &options), *cold = made_session(model, &options);
+        prefill(session, prompt, 37);
+        fct_session_mark(session);
+        prefill(session, prompt, 90);
+        fct_session_mark(session);
+        prefill(session, prompt, 400);
+        for (int at = 95; at >= 30; at -= 13) {
+            memcpy(edited, prompt, sizeof edited);
+            edited[at] = prompt[at] == 7 ? 8 : 7;
+            prefill(session, edited, 300);
+            prefill(cold, edited, 300);
+            assert_memory_equal(fct_session_logits(session), fct_session_logits(cold),
+                                sizeof expected);
+            fct_session_info info = fct_session_describe(session);
+            assert_true(info.n_reused >= (at >= 90   ? 90
+                                          : at >= 37 ? 37
+                                                     : 30) &&
+                        info.n_reused <= at);
+            prefill(session, prompt, 37);
+            fct_session_mark(session);
+            prefill(session, prompt, 90);
+            fct_session_mark(session);
+            prefill(session, prompt, 400);
+        }
+        fct_session_free(session);
+        fct_session_free(cold);
+    }
 }
 
 static void the_same_prompt_again_reads_nothing(void **state) {
@@ -281,6 +319,7 @@ int main(void) {
         cmocka_unit_test(editing_far_back_equals_a_cold_run),
         cmocka_unit_test(cutting_the_end_off_equals_a_cold_run),
         cmocka_unit_test(random_prefixes_equal_cold_runs),
+        cmocka_unit_test(marks_save_reading_again),
         cmocka_unit_test(the_same_prompt_again_reads_nothing),
         cmocka_unit_test(scoring_agrees_with_prefill),
         cmocka_unit_test(decoding_allocates_nothing),

@@ -155,6 +155,7 @@ static fct_status generate(struct answer *a, const int *prompt, int n_prompt, fc
     fct_status status = fct_session_prefill(s, prompt, n_prompt, err);
     if (status == FCT_OK) status = prepare(a, limit, err);
     if (status != FCT_OK) return status;
+    fct_session_mark(s); /* the answer may be asked for again */
     out->n_prompt = n_prompt;
     out->n_reused = s->n_reused;
     out->seed = fct_sampler_seed(&s->sampler, a->options->sampling.seed);
@@ -164,6 +165,7 @@ static fct_status generate(struct answer *a, const int *prompt, int n_prompt, fc
     if (status == FCT_OK && out->reason != FCT_REASON_END && out->reason != FCT_REASON_STOP)
         take_rest(a);
     out->decode_seconds = fct_seconds() - first;
+    fct_session_mark(s); /* the conversation goes on from here, perhaps more than once */
     if (status == FCT_OK && a->text.failed)
         status = fct_fail(err, FCT_ERR_MEMORY, "no memory for the answer's text");
     return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/memory.h"
 
 enum {
@@ -40,6 +41,29 @@ static enum fct_kv_type choose_kv(const fct_session *s, fct_kv kv) {
     return kv == FCT_KV_F32 ? FCT_KV_TYPE_F32 : kv == FCT_KV_Q8 ? FCT_KV_TYPE_Q8 : FCT_KV_TYPE_F16;
 }
 
+/* The cache is taken as it fills; a session that could not be filled is refused before it starts.
+ */
+static fct_status check_memory(const fct_session *s, enum fct_kv_type kv, fct_error *err) {
+    uint64_t needed = fct_kv_cache_bytes(&s->model->config, kv, s->context, s->batch),
+             available = fct_memory_available();
+    if (!available || needed <= available) return FCT_OK;
+    return fct_fail(err, FCT_ERR_MEMORY,
+                    "a context of %d positions needs %.1f GB for keys and values, %.1f GB are "
+                    "available: make it smaller with -c, or the cache with --kv q8",
+                    s->context, (double)needed / 1e9, (double)available / 1e9);
+}
+
+/* Memory for marks is taken as they are made. */
+static fct_status prepare_marks(fct_session *s, fct_error *err) {
+    size_t each = fct_round_up(fct_kv_snapshot_bytes(&s->cache, &s->model->config), 64);
+    if (!each) return FCT_OK;
+    s->mark_bytes = FCT_MARKS * each;
+    s->mark_memory = fct_pages_new(s->mark_bytes, err);
+    for (int i = 0; s->mark_memory && i < FCT_MARKS; i++)
+        s->marks[i].memory = s->mark_memory + (size_t)i * each;
+    return s->mark_memory ? FCT_OK : FCT_ERR_MEMORY;
+}
+
 fct_session *fct_session_new(const fct_model *model, const fct_session_options *options,
                              fct_error *err) {
     static const fct_session_options defaults;
@@ -54,9 +78,11 @@ fct_session *fct_session_new(const fct_model *model, const fct_session_options *
     int n_threads = s->decode_threads > s->prefill_threads ? s->decode_threads : s->prefill_threads;
     s->ids = fct_new_array((size_t)s->context, sizeof *s->ids, err);
     if (!s->ids) goto failed;
+    if (check_memory(s, choose_kv(s, options->kv), err) != FCT_OK) goto failed;
     if (fct_kv_cache_init(&s->cache, &model->config, choose_kv(s, options->kv), s->context,
                           s->batch, err) != FCT_OK)
         goto failed;
+    if (prepare_marks(s, err) != FCT_OK) goto failed;
     if (fct_scratch_init(&s->scratch, &model->config, s->batch, n_threads, s->context, err) !=
         FCT_OK)
         goto failed;
@@ -72,6 +98,7 @@ failed:
 
 void fct_session_free(fct_session *s) {
     if (!s) return;
+    if (s->mark_memory) fct_pages_free(s->mark_memory, s->mark_bytes);
     fct_pool_free(s->pool);
     fct_sampler_free(&s->sampler);
     fct_scratch_free(&s->scratch);
@@ -148,6 +175,34 @@ static fct_status read_rest(fct_session *s, fct_error *err) {
     return FCT_OK;
 }
 
+void fct_session_mark(fct_session *s) {
+    if (!s->cache.ring || s->cache.n_tokens == 0) return;
+    for (int i = 0; i < FCT_MARKS; i++)
+        if (s->marks[i].n_tokens == s->cache.n_tokens) return;
+    fct_kv_snapshot_take(&s->marks[s->next_mark], &s->cache, &s->model->config);
+    s->next_mark = (s->next_mark + 1) % FCT_MARKS;
+}
+
+/* Takes the cache back to the most of its first `wanted` positions that it, or a mark, still has
+ * whole. Returns how many. Marks behind that are void: what they stand for is about to be
+ * overwritten. */
+static int take_back(fct_session *s, int wanted) {
+    int kept = fct_kv_cache_keepable(&s->cache, wanted);
+    const struct fct_kv_snapshot *best = NULL;
+    for (int i = 0; i < FCT_MARKS; i++) {
+        int serves =
+            s->marks[i].n_tokens ? fct_kv_snapshot_serves(&s->marks[i], &s->cache, wanted) : 0;
+        if (serves > kept) kept = serves, best = &s->marks[i];
+    }
+    if (best)
+        fct_kv_snapshot_restore(best, kept, &s->cache, &s->model->config);
+    else
+        fct_kv_cache_rewind(&s->cache, kept);
+    for (int i = 0; i < FCT_MARKS; i++)
+        if (s->marks[i].n_tokens > kept) s->marks[i].n_tokens = 0;
+    return kept;
+}
+
 fct_status fct_session_prefill(fct_session *s, const int *ids, int n_ids, fct_error *err) {
     fct_status status = check_ids(s, ids, n_ids, err);
     if (status != FCT_OK) return status;
@@ -157,8 +212,7 @@ fct_status fct_session_prefill(fct_session *s, const int *ids, int n_ids, fct_er
     if (!nothing_to_do) {
         /* The last token is read again even if its keys are there: its logits are what is wanted.
          */
-        same = fct_kv_cache_keepable(&s->cache, same < n_ids ? same : n_ids - 1);
-        fct_kv_cache_rewind(&s->cache, same);
+        same = take_back(s, same < n_ids ? same : n_ids - 1);
         s->logits_valid = false;
         if (s->ids != ids) memmove(s->ids, ids, (size_t)n_ids * sizeof *ids);
         s->n_ids = n_ids;
@@ -185,7 +239,7 @@ const float *fct_session_logits(fct_session *s) { return s->scratch.logits; }
 void fct_session_rewind(fct_session *s, int n_tokens) {
     if (n_tokens >= s->n_ids) return;
     s->n_ids = n_tokens < 0 ? 0 : n_tokens;
-    fct_kv_cache_rewind(&s->cache, fct_kv_cache_keepable(&s->cache, s->n_ids));
+    take_back(s, s->n_ids);
     s->logits_valid = false;
 }
 
@@ -209,8 +263,7 @@ fct_status fct_session_score(fct_session *s, const int *ids, int n_ids, fct_logi
                              void *user, fct_error *err) {
     fct_status status = check_ids(s, ids, n_ids, err);
     if (status != FCT_OK) return status;
-    fct_session_rewind(s, 0);
-    fct_kv_cache_rewind(&s->cache, 0);
+    take_back(s, 0);
     memmove(s->ids, ids, (size_t)n_ids * sizeof *ids);
     s->n_reused = 0;
     s->n_read = n_ids;

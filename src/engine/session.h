@@ -6,6 +6,9 @@
 #include "engine/model.h"
 #include "engine/sampler.h"
 #include "transformer/forward.h"
+#include "transformer/kv_snapshot.h"
+
+enum { FCT_MARKS = 8 }; /* places in a conversation that a session can cheaply go back to */
 
 struct fct_session {
     const fct_model *model;
@@ -13,6 +16,10 @@ struct fct_session {
     struct fct_weights weights; /* the model's, as far as they have moved */
     size_t moved;
     struct fct_kv_cache cache;
+    struct fct_kv_snapshot marks[FCT_MARKS];
+    int next_mark;
+    uint8_t *mark_memory;
+    size_t mark_bytes; /* of all */
     struct fct_scratch scratch;
     struct fct_sampler sampler;
     int context, batch, decode_threads, prefill_threads;
