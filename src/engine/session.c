@@ -13,15 +13,23 @@ enum {
     DEFAULT_BATCH = 256,
     MAX_BATCH = 4096,
     MAX_THREADS = 256,
-    FEW_TOKENS = 8
+    FEW_TOKENS = 8,
+    BYTES_A_THREAD = 4 << 20 /* of weights, about 0.2 ms of reading */
 };
 
+/* A thread more is worth its waiting only where a token is work enough for it. */
+static int worthwhile_threads(const fct_session *s) {
+    uint64_t most = 1 + s->model->weights.bytes_per_token / BYTES_A_THREAD;
+    int cpus = fct_cpu_count();
+    return most < (uint64_t)cpus ? (int)most : cpus;
+}
+
 static fct_status choose_sizes(fct_session *s, const fct_session_options *o, fct_error *err) {
-    int max = s->model->config.max_positions, cpus = fct_cpu_count();
+    int max = s->model->config.max_positions, threads = worthwhile_threads(s);
     s->context = o->context ? o->context : max < DEFAULT_CONTEXT ? max : DEFAULT_CONTEXT;
     s->batch = o->batch ? o->batch : DEFAULT_BATCH;
-    s->decode_threads = o->decode_threads ? o->decode_threads : cpus;
-    s->prefill_threads = o->prefill_threads ? o->prefill_threads : cpus;
+    s->decode_threads = o->decode_threads ? o->decode_threads : threads;
+    s->prefill_threads = o->prefill_threads ? o->prefill_threads : threads;
     if (s->context < 1 || s->context > max)
         return fct_fail(err, FCT_ERR_ARGUMENT, "a context of %d positions: the model has 1 to %d",
                         s->context, max);

@@ -74,24 +74,25 @@ size_t fct_kv_snapshot_bytes(const struct fct_kv_cache *cache, const struct fct_
 
 void fct_kv_snapshot_take(struct fct_kv_snapshot *snapshot, const struct fct_kv_cache *cache,
                           const struct fct_config *config) {
+    int first_block, end_block, held_from = cache->high_water - cache->ring;
+    covered(cache, cache->n_tokens, &first_block, &end_block);
     snapshot->n_tokens = cache->n_tokens;
+    snapshot->first =
+        first_block * FCT_KV_BLOCK > held_from ? first_block * FCT_KV_BLOCK : held_from;
     copy_all(snapshot, cache, config, false);
 }
 
 int fct_kv_snapshot_serves(const struct fct_kv_snapshot *snapshot, const struct fct_kv_cache *cache,
                            int same) {
-    int first_block, end_block, n = same < snapshot->n_tokens ? same : snapshot->n_tokens;
-    covered(cache, snapshot->n_tokens, &first_block, &end_block);
-    return first_block == 0 || n - cache->window + 1 >= first_block * FCT_KV_BLOCK ? n : 0;
+    int n = same < snapshot->n_tokens ? same : snapshot->n_tokens;
+    return snapshot->first == 0 || n - cache->window + 1 >= snapshot->first ? n : 0;
 }
 
 void fct_kv_snapshot_restore(const struct fct_kv_snapshot *snapshot, int n_tokens,
                              struct fct_kv_cache *cache, const struct fct_config *config) {
     copy_all(snapshot, cache, config, true);
     cache->n_tokens = n_tokens;
-    /* The rings now hold what the snapshot covers and nothing before it: as if they had been
-     * written up to there. */
-    int first_block, end_block;
-    covered(cache, snapshot->n_tokens, &first_block, &end_block);
-    cache->high_water = first_block ? first_block * FCT_KV_BLOCK + cache->ring : n_tokens;
+    /* The rings now hold what the snapshot does and nothing before it: as if they had been written
+     * that far. */
+    cache->high_water = snapshot->first ? snapshot->first + cache->ring : n_tokens;
 }

@@ -12,6 +12,7 @@ enum {
 /* The last positions of every sliding layer; full layers keep all of theirs anyway. */
 struct fct_kv_snapshot {
     int n_tokens;    /* the cache held so many; 0: empty */
+    int first;       /* the first position that it holds; 0: all */
     uint8_t *memory; /* fct_kv_snapshot_bytes, not owned */
 };
 
