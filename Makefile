@@ -11,6 +11,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 TESTS ?= .
 
+MAKEFLAGS += --no-print-directory
 SOURCES = $(shell git ls-files '*.c' '*.h' '*.cc')
 LINTED = $(filter-out src/kernels/neon%,$(shell git ls-files 'src/*.c')) # neon is no part of a build for x86-64
 CTEST = ctest --output-on-failure --no-tests=error --parallel $(JOBS) --tests-regex '$(TESTS)'
