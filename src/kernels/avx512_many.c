@@ -59,17 +59,17 @@ INLINE void unpack_strip(enum fct_scheme SCHEME, const struct fct_matrix *w, con
     }
 }
 
-/* sums += n inputs of the panel for TOKENS tokens. */
+/* sums += n inputs of the panel for TOKENS tokens, n a multiple of 32. */
 INLINE void add_inputs(int TOKENS, const uint8_t (*codes)[2][64], int n, const int8_t *x,
                        size_t x_stride, __m512i sums[2][TILE_TOKENS]) {
-    _Pragma("GCC unroll 2") for (int i = 0; i < n; i += 4, codes++) {
-        __m512i low = _mm512_load_si512((*codes)[0]), high = _mm512_load_si512((*codes)[1]);
-        UNROLL for (int t = 0; t < TOKENS; t++) {
-            __m512i inputs = four_inputs(x + (size_t)t * x_stride + i);
-            sums[0][t] = add_dot4(sums[0][t], low, inputs);
-            sums[1][t] = add_dot4(sums[1][t], high, inputs);
+    for (int i = 0; i < n; i += 32, x += 32) UNROLL for (int step = 0; step < 8; step++, codes++) {
+            __m512i low = _mm512_load_si512((*codes)[0]), high = _mm512_load_si512((*codes)[1]);
+            UNROLL for (int t = 0; t < TOKENS; t++) {
+                __m512i inputs = four_inputs(x + (size_t)t * x_stride + 4 * step);
+                sums[0][t] = add_dot4(sums[0][t], low, inputs);
+                sums[1][t] = add_dot4(sums[1][t], high, inputs);
+            }
         }
-    }
 }
 
 INLINE void tile_grouped(enum fct_scheme SCHEME, int TOKENS, const struct panel *panel, int group,

@@ -230,25 +230,39 @@ static inline void quantize(const float *x, int n, float fixed, struct fct_act *
 
 /* ---- lookup tables ---- */
 
-/* The code of input i of a row. */
-static inline float table_code(enum fct_scheme scheme, const uint8_t *codes, int i) {
-    if (scheme == FCT_Q8) return (float)(int8_t)codes[i];
-    if (scheme == FCT_Q4) return (float)((codes[i >> 1] >> (4 * (i & 1)) & 15) - 8);
-    return (float)((codes[i >> 2] >> (2 * (i & 3)) & 3) - 2);
-}
+static inline float four_bit_code(int nibble) { return (float)(nibble - 8); }
+static inline float two_bit_code(int bits) { return (float)(bits - 2); }
 
-/* y = (code * scale) * factor, both rounded. */
+/* Codes [begin, begin + n) of a row: y = (code * scale) * factor, both rounded. A block may begin
+ * inside a byte. */
 static inline void lookup_block(enum fct_scheme scheme, const uint8_t *codes, int begin, int n,
                                 float block_scale, float factor, float *restrict y) {
-    if (scheme == FCT_Q8)
-        for (int i = 0; i < n; i++)
-            y[i] = table_code(FCT_Q8, codes, begin + i) * block_scale * factor;
-    else if (scheme == FCT_Q4)
-        for (int i = 0; i < n; i++)
-            y[i] = table_code(FCT_Q4, codes, begin + i) * block_scale * factor;
-    else
-        for (int i = 0; i < n; i++)
-            y[i] = table_code(FCT_Q2, codes, begin + i) * block_scale * factor;
+    if (scheme == FCT_Q8) {
+        const int8_t *bytes = (const int8_t *)codes + begin;
+        for (int i = 0; i < n; i++) y[i] = (float)bytes[i] * block_scale * factor;
+        return;
+    }
+    int per_byte = scheme == FCT_Q4 ? 2 : 4, i = 0;
+    if (begin % per_byte == 0 && scheme == FCT_Q4) {
+        const uint8_t *bytes = codes + begin / 2;
+        for (int j = 0; j < n / 2; j++) {
+            y[2 * j] = four_bit_code(bytes[j] & 15) * block_scale * factor;
+            y[2 * j + 1] = four_bit_code(bytes[j] >> 4) * block_scale * factor;
+        }
+        i = n / 2 * 2;
+    } else if (begin % per_byte == 0) {
+        const uint8_t *bytes = codes + begin / 4;
+        for (int j = 0; j < n / 4; j++)
+            for (int part = 0; part < 4; part++)
+                y[4 * j + part] = two_bit_code(bytes[j] >> (2 * part) & 3) * block_scale * factor;
+        i = n / 4 * 4;
+    }
+    for (; i < n; i++) {
+        int at = begin + i;
+        float code = scheme == FCT_Q4 ? four_bit_code(codes[at / 2] >> (4 * (at % 2)) & 15)
+                                      : two_bit_code(codes[at / 4] >> (2 * (at % 4)) & 3);
+        y[i] = code * block_scale * factor;
+    }
 }
 
 static inline void lookup(const struct fct_table *table, int row, int first_block, int n_blocks,

@@ -14,10 +14,9 @@ enum { AHEAD = 2048, PANEL_INPUTS = 512, BLOCK_TOKENS = 120 };
 
 INLINE __m256i four_inputs(const int8_t *x) { return _mm256_set1_epi32(*(const any_int32 *)x); }
 
-/* ---- 1 to 8 tokens: each weight is read from memory once ---- */
+/* ---- few tokens ---- */
 
-/* Rows of a strip are worked on in halves of 8: both at once up to four tokens, one after the other
- * above, for want of registers; the second half then comes from L1. */
+/* A product, for a pass of up to four tokens. */
 struct few {
     const struct fct_matrix *w;
     size_t strip_bytes;
@@ -30,176 +29,144 @@ struct few {
     size_t y_stride;
 };
 
-/* sums[strip][half][token] += 32 inputs */
-INLINE void add_32_inputs(enum fct_scheme SCHEME, int STRIPS, int HALVES, int TOKENS,
-                          const struct few *f, const uint8_t *at, size_t ahead, const int8_t *x,
-                          __m256i sums[2][2][8]) {
+/* Sums of up to two strips, their upper and lower 8 rows, and four tokens. */
+#define EACH_SUM(s, h, t)                                                                          \
+    UNROLL for (int t = 0; t < TOKENS; t++) UNROLL for (int s = 0; s < STRIPS; s++)                \
+        UNROLL for (int h = 0; h < 2; h++)
+
+/* sums += 32 inputs, whose units begin at `at`. */
+INLINE void add_32_inputs(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct few *f,
+                          const uint8_t *at, size_t ahead, const int8_t *x, __m256i sums[2][2][4]) {
     const int PARTS = PARTS_OF(SCHEME), UNITS = 8 / PARTS;
-    __m256i run[2][2][8];
-    UNROLL for (int t = 0; t < TOKENS; t++) UNROLL for (int s = 0; s < STRIPS; s++)
-        UNROLL for (int h = 0; h < HALVES; h++) run[s][h][t] = begin_run(SCHEME, sums[s][h][t]);
+    __m256i run[2][2][4];
+    EACH_SUM(s, h, t) run[s][h][t] = begin_run(SCHEME, sums[s][h][t]);
     UNROLL for (int unit = 0; unit < UNITS; unit++) {
         __m256i codes[2][2];
         UNROLL for (int s = 0; s < STRIPS; s++) {
             const uint8_t *line = at + (size_t)s * f->strip_bytes + 64 * unit;
             _mm_prefetch(line + ahead, _MM_HINT_T0);
-            UNROLL for (int h = 0; h < HALVES; h++) codes[s][h] =
+            UNROLL for (int h = 0; h < 2; h++) codes[s][h] =
                 _mm256_load_si256((const void *)(line + 32 * h));
         }
         UNROLL for (int part = 0; part < PARTS; part++) {
             __m256i weights[2][2];
-            UNROLL for (int s = 0; s < STRIPS; s++) UNROLL for (int h = 0; h < HALVES; h++)
+            UNROLL for (int s = 0; s < STRIPS; s++) UNROLL for (int h = 0; h < 2; h++)
                 weights[s][h] = unpack_part(SCHEME, codes[s][h], part);
             UNROLL for (int t = 0; t < TOKENS; t++) {
                 __m256i inputs =
                     four_inputs(x + (size_t)t * f->x_stride + 4 * (unit * PARTS + part));
-                UNROLL for (int s = 0; s < STRIPS; s++) UNROLL for (int h = 0; h < HALVES; h++)
+                UNROLL for (int s = 0; s < STRIPS; s++) UNROLL for (int h = 0; h < 2; h++)
                     run[s][h][t] = add_dot4(SCHEME, run[s][h][t], weights[s][h], inputs);
             }
         }
     }
-    UNROLL for (int t = 0; t < TOKENS; t++) UNROLL for (int s = 0; s < STRIPS; s++)
-        UNROLL for (int h = 0; h < HALVES; h++) sums[s][h][t] =
-            end_run(SCHEME, sums[s][h][t], run[s][h][t]);
+    EACH_SUM(s, h, t) sums[s][h][t] = end_run(SCHEME, sums[s][h][t], run[s][h][t]);
 }
 
-INLINE void start_sums(enum fct_scheme SCHEME, int STRIPS, int HALVES, int TOKENS,
-                       const int32_t *offsets, size_t stride, __m256i sums[2][2][8]) {
-    UNROLL for (int t = 0; t < TOKENS; t++) {
-        __m256i start = start_sum(SCHEME, offsets[(size_t)t * stride]);
-        UNROLL for (int s = 0; s < STRIPS; s++) UNROLL for (int h = 0; h < HALVES; h++)
-            sums[s][h][t] = start;
-    }
-}
-
-/* The sum over one group, or over a row; `at` are its units. */
-INLINE void add_inputs(enum fct_scheme SCHEME, int STRIPS, int HALVES, int TOKENS,
-                       const struct few *f, const uint8_t *at, size_t ahead, int n_inputs,
-                       const int8_t *x, __m256i sums[2][2][8]) {
+/* The sums over one group, or over a row. */
+INLINE void sum_inputs(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct few *f,
+                       const uint8_t *at, size_t ahead, int n_inputs, const int8_t *x,
+                       const int32_t *offsets, __m256i sums[2][2][4]) {
+    EACH_SUM(s, h, t) sums[s][h][t] = start_sum(SCHEME, offsets[(size_t)t * f->offsets_stride]);
     for (int i = 0; i < n_inputs; i += 32, at += 64 * 8 / PARTS_OF(SCHEME))
-        add_32_inputs(SCHEME, STRIPS, HALVES, TOKENS, f, at, ahead, x + i, sums);
+        add_32_inputs(SCHEME, STRIPS, TOKENS, f, at, ahead, x + i, sums);
 }
 
-INLINE void write(int STRIPS, int HALVES, int TOKENS, const struct few *f, __m256 a[2][2][8],
-                  float *y) {
-    UNROLL for (int t = 0; t < TOKENS; t++) UNROLL for (int s = 0; s < STRIPS; s++)
-        UNROLL for (int h = 0; h < HALVES; h++)
-            _mm256_storeu_ps(y + (size_t)t * f->y_stride + 16 * s + 8 * h,
-                             _mm256_mul_ps(a[s][h][t], _mm256_set1_ps(f->scales[t])));
-}
-
-/* One group: adds its sums, scaled, to a. */
-INLINE void add_group(enum fct_scheme SCHEME, int STRIPS, int HALVES, int TOKENS,
-                      const struct few *f, const uint8_t *at, const uint8_t *halves, size_t ahead,
-                      const int8_t *x, const int32_t *offsets, __m256 a[2][2][8]) {
-    __m256i sums[2][2][8];
-    start_sums(SCHEME, STRIPS, HALVES, TOKENS, offsets, f->offsets_stride, sums);
-    add_inputs(SCHEME, STRIPS, HALVES, TOKENS, f, at, ahead, f->w->group, x, sums);
-    UNROLL for (int s = 0; s < STRIPS; s++) UNROLL for (int h = 0; h < HALVES; h++) {
-        const void *half = halves + (size_t)s * f->strip_bytes + 16 * h;
-        __m256 scale = _mm256_cvtph_ps(_mm_load_si128(half));
-        UNROLL for (int t = 0; t < TOKENS; t++) a[s][h][t] =
-            _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[s][h][t]), scale, a[s][h][t]);
-    }
-}
-
-INLINE void clear(int STRIPS, int HALVES, int TOKENS, __m256 a[2][2][8]) {
-    UNROLL for (int t = 0; t < TOKENS; t++) UNROLL for (int s = 0; s < STRIPS; s++)
-        UNROLL for (int h = 0; h < HALVES; h++) a[s][h][t] = _mm256_setzero_ps();
+INLINE void write(int STRIPS, int TOKENS, const struct few *f, __m256 a[2][2][4], float *y) {
+    EACH_SUM(s, h, t)
+    _mm256_storeu_ps(y + (size_t)t * f->y_stride + 16 * s + 8 * h,
+                     _mm256_mul_ps(a[s][h][t], _mm256_set1_ps(f->scales[t])));
 }
 
 INLINE void grouped(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct few *f,
                     const uint8_t *at, float *y) {
-    const int HALVES = TOKENS > 4 ? 1 : 2;
     const size_t group_bytes =
         (size_t)f->w->group * FCT_STRIP * (size_t)fct_scheme_bits(SCHEME) / 8;
     const uint8_t *end = at + f->strip_bytes, *last = end - AHEAD;
     const int8_t *x = f->x;
     const int32_t *offsets = f->offsets;
-    __m256 a[2][2][8], lower[2][2][8];
-    clear(STRIPS, HALVES, TOKENS, a);
-    if (HALVES == 1) clear(STRIPS, 1, TOKENS, lower);
+    __m256 a[2][2][4];
+    EACH_SUM(s, h, t) a[s][h][t] = _mm256_setzero_ps();
     while (at < end) {
         const uint8_t *halves = at;
         size_t ahead = AHEAD + (STRIPS == 2 && at >= last ? f->strip_bytes : 0);
         UNROLL for (int s = 0; s < STRIPS; s++)
             _mm_prefetch(at + (size_t)s * f->strip_bytes + ahead, _MM_HINT_T0);
         at += 64;
-        for (int group = 0; group < 2;
-             group++, at += group_bytes, x += f->w->group, halves += 32, offsets++) {
-            add_group(SCHEME, STRIPS, HALVES, TOKENS, f, at, halves, ahead, x, offsets, a);
-            if (HALVES == 1)
-                add_group(SCHEME, STRIPS, 1, TOKENS, f, at + 32, halves + 16, ahead, x, offsets,
-                          lower);
+        for (int group = 0; group < 2; group++, at += group_bytes, x += f->w->group, halves += 32) {
+            __m256i sums[2][2][4];
+            sum_inputs(SCHEME, STRIPS, TOKENS, f, at, ahead, f->w->group, x, offsets++, sums);
+            EACH_SUM(s, h, t) {
+                const void *half = halves + (size_t)s * f->strip_bytes + 16 * h;
+                __m256 scale = _mm256_cvtph_ps(_mm_load_si128(half));
+                a[s][h][t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[s][h][t]), scale, a[s][h][t]);
+            }
         }
     }
-    write(STRIPS, HALVES, TOKENS, f, a, y);
-    if (HALVES == 1) write(STRIPS, 1, TOKENS, f, lower, y + 8);
+    write(STRIPS, TOKENS, f, a, y);
 }
 
-/* HALVES halves of the strips of a matrix with a scale a row. */
-INLINE void by_row(enum fct_scheme SCHEME, int STRIPS, int HALVES, int TOKENS, const struct few *f,
-                   const uint8_t *at, const float *row_scales, float *y) {
-    __m256 a[2][2][8];
-    __m256i sums[2][2][8];
-    start_sums(SCHEME, STRIPS, HALVES, TOKENS, f->offsets, f->offsets_stride, sums);
-    add_inputs(SCHEME, STRIPS, HALVES, TOKENS, f, at, AHEAD,
-               fct_padded_columns(SCHEME, 0, f->w->columns), f->x, sums);
-    UNROLL for (int s = 0; s < STRIPS; s++) UNROLL for (int h = 0; h < HALVES; h++) {
+INLINE void by_row(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct few *f,
+                   const uint8_t *at, float *y) {
+    const float *row_scales = (const float *)(at + f->strip_bytes - 64);
+    int n_inputs = fct_padded_columns(SCHEME, 0, f->w->columns);
+    __m256 a[2][2][4];
+    __m256i sums[2][2][4];
+    sum_inputs(SCHEME, STRIPS, TOKENS, f, at, AHEAD, n_inputs, f->x, f->offsets, sums);
+    EACH_SUM(s, h, t) {
         __m256 scale = _mm256_load_ps(row_scales + (size_t)s * f->strip_bytes / 4 + 8 * h);
-        UNROLL for (int t = 0; t < TOKENS; t++) a[s][h][t] =
-            _mm256_mul_ps(_mm256_cvtepi32_ps(sums[s][h][t]), scale);
+        a[s][h][t] = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[s][h][t]), scale);
     }
-    write(STRIPS, HALVES, TOKENS, f, a, y);
+    write(STRIPS, TOKENS, f, a, y);
 }
 
-INLINE void some_strips(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct few *f,
-                        int strip) {
+INLINE void strips(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct few *f, int strip) {
     const uint8_t *at = f->w->data + (size_t)strip * f->strip_bytes;
     float *y = f->y + (size_t)strip * FCT_STRIP;
-    if (SCHEME != FCT_Q2 && f->w->group) {
+    if (SCHEME != FCT_Q2 && f->w->group)
         grouped(SCHEME, STRIPS, TOKENS, f, at, y);
-    } else {
-        const float *row_scales = (const float *)(at + f->strip_bytes - 64);
-        by_row(SCHEME, STRIPS, TOKENS > 4 ? 1 : 2, TOKENS, f, at, row_scales, y);
-        if (TOKENS > 4) by_row(SCHEME, STRIPS, 1, TOKENS, f, at + 32, row_scales + 8, y + 8);
+    else
+        by_row(SCHEME, STRIPS, TOKENS, f, at, y);
+}
+
+INLINE void one_token(enum fct_scheme SCHEME, const struct few *f, int begin, int end) {
+    int strip = begin;
+    for (; strip + 2 <= end; strip += 2) strips(SCHEME, 2, 1, f, strip);
+    if (strip < end) strips(SCHEME, 1, 1, f, strip);
+}
+
+INLINE void one_strip_of(enum fct_scheme SCHEME, const struct few *f, int n_tokens, int strip) {
+    switch (n_tokens) {
+    case 1:
+        strips(SCHEME, 1, 1, f, strip);
+        break;
+    case 2:
+        strips(SCHEME, 1, 2, f, strip);
+        break;
+    case 3:
+        strips(SCHEME, 1, 3, f, strip);
+        break;
+    case 4:
+        strips(SCHEME, 1, 4, f, strip);
+        break;
     }
 }
 
-INLINE void walk(enum fct_scheme SCHEME, int TOKENS, const struct few *f, int begin, int end) {
-    int strip = begin;
-    if (TOKENS == 1)
-        for (; strip + 2 <= end; strip += 2) some_strips(SCHEME, 2, TOKENS, f, strip);
-    for (; strip < end; strip++) some_strips(SCHEME, 1, TOKENS, f, strip);
-}
-
+/* More than four tokens are done in two passes, for want of registers; the second one finds the
+ * strip in a cache. */
 INLINE void for_tokens(enum fct_scheme SCHEME, const struct few *f, int n_tokens, int begin,
                        int end) {
-    switch (n_tokens) {
-    case 1:
-        walk(SCHEME, 1, f, begin, end);
-        break;
-    case 2:
-        walk(SCHEME, 2, f, begin, end);
-        break;
-    case 3:
-        walk(SCHEME, 3, f, begin, end);
-        break;
-    case 4:
-        walk(SCHEME, 4, f, begin, end);
-        break;
-    case 5:
-        walk(SCHEME, 5, f, begin, end);
-        break;
-    case 6:
-        walk(SCHEME, 6, f, begin, end);
-        break;
-    case 7:
-        walk(SCHEME, 7, f, begin, end);
-        break;
-    case 8:
-        walk(SCHEME, 8, f, begin, end);
-        break;
+    int n_first = n_tokens > 4 ? (n_tokens + 1) / 2 : n_tokens;
+    struct few second = *f;
+    second.x += (size_t)n_first * f->x_stride, second.y += (size_t)n_first * f->y_stride;
+    second.offsets += (size_t)n_first * f->offsets_stride, second.scales += n_first;
+    if (n_tokens == 1) {
+        one_token(SCHEME, f, begin, end);
+        return;
+    }
+    for (int strip = begin; strip < end; strip++) {
+        one_strip_of(SCHEME, f, n_first, strip);
+        one_strip_of(SCHEME, &second, n_tokens - n_first, strip);
     }
 }
 
