@@ -1,8 +1,9 @@
 /* facet.h - run Gemma 4 (and its family) on small computers: the one public header of libfacet.
  *
- * What builds an object returns it, or NULL; everything else that can fail returns an fct_status. The last
- * argument is where the failure is described; it may be NULL. The library never prints and never exits.
- * A model is immutable and may be shared by threads; a session belongs to one thread at a time. */
+ * What builds an object returns it, or NULL; everything else that can fail returns an fct_status.
+ * The last argument is where the failure is described; it may be NULL. The library never prints and
+ * never exits. A model is immutable and may be shared by threads; a session belongs to one thread
+ * at a time. */
 #ifndef FACET_H
 #define FACET_H
 
@@ -16,7 +17,7 @@ extern "C" {
 
 #define FCT_VERSION "0.1.0"
 
-/* ---- errors ------------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 typedef enum fct_status {
     FCT_OK = 0,
@@ -38,18 +39,23 @@ typedef struct fct_error {
 /* Frees memory that the library handed out where a comment says so. NULL is fine. */
 void fct_free(void *memory);
 
-/* ---- models ------------------------------------------------------------------------------------------ */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 typedef struct fct_model fct_model;
 typedef struct fct_session fct_session;
 
 typedef enum fct_memory { FCT_MEMORY_AUTO, FCT_MEMORY_MAP, FCT_MEMORY_HUGE } fct_memory;
 typedef enum fct_kv { FCT_KV_AUTO, FCT_KV_F16, FCT_KV_Q8, FCT_KV_F32 } fct_kv;
-typedef enum fct_activations { FCT_ACTIVATIONS_AUTO, FCT_ACTIVATIONS_Q8, FCT_ACTIVATIONS_F32 } fct_activations;
+typedef enum fct_activations {
+    FCT_ACTIVATIONS_AUTO,
+    FCT_ACTIVATIONS_Q8,
+    FCT_ACTIVATIONS_F32
+} fct_activations;
 
 typedef struct fct_model_options {
     fct_memory memory;
-    const char *kernels; /* name of a kernel table; NULL: $FACET_KERNELS, else the best this CPU runs */
+    /* name of a kernel table; NULL: $FACET_KERNELS, else the best this CPU runs */
+    const char *kernels;
 } fct_model_options;
 
 /* Maps a packed model. path NULL: the embedded demo. options may be NULL. Copies no weights. */
@@ -61,16 +67,19 @@ typedef struct fct_model_info {
     const char *weights;      /* scheme of the linear layers: "q4", "f32" ... */
     const char *source;       /* what it was converted from */
     const char *kernels;      /* the kernel table in use */
-    const char *memory;       /* where the weights lie: "map", "huge", or "moving" from one to the other */
+    /* where the weights lie: "map", "huge", or "moving" from one to the other */
+    const char *memory;
     int vocab_size, hidden_size, n_layers, max_context, sliding_window;
     bool has_tokenizer, has_expected;
     uint64_t file_bytes;
-    uint64_t bytes_per_token; /* weights read for one decoded token at depth 0, all layers and the head */
+    /* weights read for one decoded token at depth 0, all layers and the head */
+    uint64_t bytes_per_token;
     double load_seconds;
-    double huge_page_share;   /* of the hot weights, 0 .. 1; -1: unknown */
+    double huge_page_share; /* of the hot weights, 0 .. 1; -1: unknown */
 } fct_model_info;
 fct_model_info fct_model_describe(const fct_model *model); /* strings live as long as the model */
-/* Waits until the weights lie where they will stay; they can be used before. One thread at a time. For measuring. */
+/* Waits until the weights lie where they will stay; they can be used before. One thread at a time.
+ * For measuring. */
 void fct_model_settle(const fct_model *model);
 
 /* Generation defaults that the checkpoint carried. */
@@ -80,7 +89,8 @@ typedef struct fct_sampling {
     float top_p;       /* 1: off */
     float min_p;       /* 0: off; relative to the likeliest token */
     uint64_t seed;
-    float repeat_penalty;    /* 1: off; logit divided (positive) or multiplied (negative) for ids seen before */
+    /* 1: off; logit divided (positive) or multiplied (negative) for ids seen before */
+    float repeat_penalty;
     float presence_penalty;  /* 0: off; subtracted once for ids in the answer so far */
     float frequency_penalty; /* 0: off; subtracted per occurrence in the answer so far */
     const int *bias_ids;     /* n_biases ids whose logits get bias_values added */
@@ -89,43 +99,50 @@ typedef struct fct_sampling {
 } fct_sampling;
 fct_sampling fct_model_sampling(const fct_model *model);
 
-/* ---- text -------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-#define FCT_TOKENIZE_CONTROL 1u /* control names such as <|turn> become their ids; else they are just text */
+/* Control names such as <|turn> become their ids; else they are just text. */
+#define FCT_TOKENIZE_CONTROL 1u
 
-/* Ids of n_bytes of UTF-8 text; no BOS is added. Each bad part of invalid UTF-8 is read as U+FFFD and counted in
- * *n_replaced (may be NULL). *ids is the caller's, to be freed with fct_free. */
-fct_status fct_tokenize(const fct_model *model, const char *text, size_t n_bytes, unsigned flags, int **ids,
-                        int *n_ids, int *n_replaced, fct_error *err);
+/* Ids of n_bytes of UTF-8 text; no BOS is added. Each bad part of invalid UTF-8 is read as U+FFFD
+ * and counted in *n_replaced (may be NULL). *ids is the caller's, to be freed with fct_free. */
+fct_status fct_tokenize(const fct_model *model, const char *text, size_t n_bytes, unsigned flags,
+                        int **ids, int *n_ids, int *n_replaced, fct_error *err);
 
-/* Text of ids, control names included, NUL-terminated; *text is the caller's, to be freed with fct_free. */
-fct_status fct_detokenize(const fct_model *model, const int *ids, int n_ids, char **text, size_t *n_bytes,
-                          fct_error *err);
+/* Text of ids, control names included, NUL-terminated; *text is the caller's, to be freed with
+ * fct_free. */
+fct_status fct_detokenize(const fct_model *model, const int *ids, int n_ids, char **text,
+                          size_t *n_bytes, fct_error *err);
 
 /* Streaming: text that is complete so far; never half a character. */
 typedef struct fct_detokenizer fct_detokenizer;
 fct_detokenizer *fct_detokenizer_new(const fct_model *model, bool skip_control, fct_error *err);
 void fct_detokenizer_free(fct_detokenizer *detokenizer);
-/* The text that id completes, "" if none; NUL-terminated and *n_bytes long (text may hold NULs); lives until the next call. */
+/* The text that id completes, "" if none; NUL-terminated and *n_bytes long (text may hold NULs);
+ * lives until the next call. */
 const char *fct_detokenizer_push(fct_detokenizer *detokenizer, int id, size_t *n_bytes);
-/* What was held back: one U+FFFD a byte of an unfinished character. Ready for a new text afterwards. */
+/* What was held back: one U+FFFD a byte of an unfinished character. Ready for a new text
+ * afterwards. */
 const char *fct_detokenizer_finish(fct_detokenizer *detokenizer, size_t *n_bytes);
 
-int fct_bos_id(const fct_model *model);              /* -1 if there is none */
-bool fct_is_end_id(const fct_model *model, int id);  /* does this id end an answer? */
+int fct_bos_id(const fct_model *model);             /* -1 if there is none */
+bool fct_is_end_id(const fct_model *model, int id); /* does this id end an answer? */
 bool fct_is_control_id(const fct_model *model, int id);
 
-/* Renders a conversation, request {"messages": [...], "tools": [...], "kwargs": {...}} in JSON, by the model's chat
- * format. reference: control names inside contents become control tokens, as the reference implementation does.
- * *text (may be NULL: not wanted) and *ids are the caller's, to be freed with fct_free. */
-fct_status fct_chat_render(const fct_model *model, const char *request, size_t n_bytes, bool reference, char **text,
-                           int **ids, int *n_ids, fct_error *err);
+/* Renders a conversation, request {"messages": [...], "tools": [...], "kwargs": {...}} in JSON, by
+ * the model's chat format. reference: control names inside contents become control tokens, as the
+ * reference implementation does. *text (may be NULL: not wanted) and *ids are the caller's, to be
+ * freed with fct_free. */
+fct_status fct_chat_render(const fct_model *model, const char *request, size_t n_bytes,
+                           bool reference, char **text, int **ids, int *n_ids, fct_error *err);
 
-/* Reads an answer back: the message object as JSON text, the caller's, to be freed with fct_free. prefix is the end
- * of the prompt, so that a thought it opened is known. *warning (may be NULL) gets "" or why a part stayed content. */
-fct_status fct_chat_parse(const char *prefix, const char *answer, char **message, char warning[256], fct_error *err);
+/* Reads an answer back: the message object as JSON text, the caller's, to be freed with fct_free.
+ * prefix is the end of the prompt, so that a thought it opened is known. *warning (may be NULL)
+ * gets "" or why a part stayed content. */
+fct_status fct_chat_parse(const char *prefix, const char *answer, char **message, char warning[256],
+                          fct_error *err);
 
-/* ---- sessions ---------------------------------------------------------------------------------------- */
+/* ---- sessions -------------------------------------------------------------------------------- */
 
 typedef struct fct_session_options {
     int context;         /* positions; 0: 8192 or the model's maximum if that is smaller */
@@ -136,20 +153,21 @@ typedef struct fct_session_options {
     fct_activations activations;
 } fct_session_options;
 
-fct_session *fct_session_new(const fct_model *model, const fct_session_options *options, fct_error *err);
+fct_session *fct_session_new(const fct_model *model, const fct_session_options *options,
+                             fct_error *err);
 void fct_session_free(fct_session *session);
 
 typedef struct fct_session_info {
     int context, batch, decode_threads, prefill_threads;
     const char *kv, *activations;
     uint64_t kv_bytes, scratch_bytes;
-    int n_tokens; /* that the cache holds */
+    int n_tokens;         /* that the cache holds */
     int n_reused, n_read; /* of the last prefill */
 } fct_session_info;
 fct_session_info fct_session_describe(const fct_session *session);
 
-/* Makes the session hold exactly ids[0 .. n_ids), n_ids >= 1: keeps what it already has of them, reads the rest, and
- * leaves the logits of the last. FCT_ERR_CONTEXT if they do not fit. */
+/* Makes the session hold exactly ids[0 .. n_ids), n_ids >= 1: keeps what it already has of them,
+ * reads the rest, and leaves the logits of the last. FCT_ERR_CONTEXT if they do not fit. */
 fct_status fct_session_prefill(fct_session *session, const int *ids, int n_ids, fct_error *err);
 
 /* Appends one id: prefill by one token. */
@@ -158,21 +176,30 @@ fct_status fct_session_append(fct_session *session, int id, fct_error *err);
 /* [vocab_size] logits after the last token (soft-capped); the session's, until its next call. */
 const float *fct_session_logits(fct_session *session);
 
-/* Drops all tokens from position n_tokens on; what a sliding window has lost is re-read at the next prefill. */
+/* Drops all tokens from position n_tokens on; what a sliding window has lost is re-read at the next
+ * prefill. */
 void fct_session_rewind(fct_session *session, int n_tokens);
 
-/* Remembers this point, so that the session can come back to it when the sliding windows have moved on; fct_generate marks the end of
- * the prompt and of the answer itself. The last few marks are kept, some megabytes each. */
+/* Remembers this point, so that the session can come back to it when the sliding windows have moved
+ * on; fct_generate marks the end of the prompt and of the answer itself. The last few marks are
+ * kept, some megabytes each. */
 void fct_session_mark(fct_session *session);
 
-/* Calls row(user, position, logits[vocab_size]) for each position, in order, over the whole stack, from a cold cache. */
+/* Calls row(user, position, logits[vocab_size]) for each position, in order, over the whole stack,
+ * from a cold cache. */
 typedef bool (*fct_logits_fn)(void *user, int position, const float *logits);
-fct_status fct_session_score(fct_session *session, const int *ids, int n_ids, fct_logits_fn row, void *user,
-                             fct_error *err);
+fct_status fct_session_score(fct_session *session, const int *ids, int n_ids, fct_logits_fn row,
+                             void *user, fct_error *err);
 
-/* ---- generation -------------------------------------------------------------------------------------- */
+/* ---- generation ------------------------------------------------------------------------------ */
 
-typedef enum fct_reason { FCT_REASON_END, FCT_REASON_LENGTH, FCT_REASON_STOP, FCT_REASON_CONTEXT, FCT_REASON_CANCELLED } fct_reason;
+typedef enum fct_reason {
+    FCT_REASON_END,
+    FCT_REASON_LENGTH,
+    FCT_REASON_STOP,
+    FCT_REASON_CONTEXT,
+    FCT_REASON_CANCELLED
+} fct_reason;
 
 typedef struct fct_generate_options {
     fct_sampling sampling;
@@ -180,66 +207,73 @@ typedef struct fct_generate_options {
     bool ignore_end;          /* go on behind end-of-turn ids (for measuring) */
     const char *const *stops; /* n_stops strings that end the answer; they are not part of it */
     int n_stops;
-    /* Called for each id with the text that is certain by now (may be ""); false cancels. NULL is fine. The end id
-     * itself is reported with empty text. id is -1 for text that was held back until the end. */
+    /* Called for each id with the text that is certain by now (may be ""); false cancels. NULL is
+     * fine. The end id itself is reported with empty text. id is -1 for text that was held back
+     * until the end. */
     bool (*token)(void *user, int id, const char *text, size_t n_bytes);
     void *user;
 } fct_generate_options;
 
 typedef struct fct_generation {
-    int *ids;          /* the answer's, the end id included; freed by fct_generation_free */
+    int *ids; /* the answer's, the end id included; freed by fct_generation_free */
     int n_ids;
-    char *text;        /* control tokens left out; NUL-terminated */
+    char *text; /* control tokens left out; NUL-terminated */
     size_t n_bytes;
     fct_reason reason;
     int n_prompt, n_reused;
-    double prompt_seconds;  /* reading the prompt, up to the first token's logits */
-    double decode_seconds;  /* from then to the end, n_decoded steps */
-    int n_decoded;          /* forward passes of one token */
-    uint64_t seed;          /* the one used */
+    double prompt_seconds; /* reading the prompt, up to the first token's logits */
+    double decode_seconds; /* from then to the end, n_decoded steps */
+    int n_decoded;         /* forward passes of one token */
+    uint64_t seed;         /* the one used */
 } fct_generation;
 
 /* The default options for a model: its own sampling, up to the context. */
 fct_generate_options fct_generate_defaults(const fct_model *model);
-fct_status fct_generate(fct_session *session, const int *prompt, int n_prompt, const fct_generate_options *options,
-                        fct_generation *out, fct_error *err);
+fct_status fct_generate(fct_session *session, const int *prompt, int n_prompt,
+                        const fct_generate_options *options, fct_generation *out, fct_error *err);
 void fct_generation_free(fct_generation *generation); /* frees what it points to */
 
-/* ---- converting -------------------------------------------------------------------------------------- */
+/* ---- converting ------------------------------------------------------------------------------ */
 
 typedef void (*fct_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
 
 typedef struct fct_convert_options {
-    const char *weights;    /* "q4", "q4-g64", "q4-g128", "q8", "f32"; NULL: q4 */
-    const char *tables;     /* "q8", "q4", "f32"; NULL: q8, or f32 with float weights */
-    const char *expected;   /* JSON file of prompt ids and answer ids to carry for verify, or NULL */
-    int n_threads;          /* 0: all */
+    const char *weights; /* "q4", "q4-g64", "q4-g128", "q8", "f32"; NULL: q4 */
+    const char *tables;  /* "q8", "q4", "f32"; NULL: q8, or f32 with float weights */
+    /* JSON file of prompt ids and answer ids to carry for verify, or NULL */
+    const char *expected;
+    int n_threads; /* 0: all */
     fct_progress_fn progress;
-    void (*note)(void *user, const char *line); /* lines for the person: what was skipped, what fell back */
+    /* lines for the person: what was skipped, what fell back */
+    void (*note)(void *user, const char *line);
     void *user;
 } fct_convert_options;
-fct_status fct_convert(const char *source, const char *out, const fct_convert_options *options, fct_error *err);
+fct_status fct_convert(const char *source, const char *out, const fct_convert_options *options,
+                       fct_error *err);
 
-/* What a packed, safetensors or GGUF file (or a checkpoint folder) holds, as JSON text; the caller's, to be freed
- * with fct_free. */
+/* What a packed, safetensors or GGUF file (or a checkpoint folder) holds, as JSON text; the
+ * caller's, to be freed with fct_free. */
 fct_status fct_describe(const char *path, char **json, fct_error *err);
 
-/* ---- verifying and measuring ------------------------------------------------------------------------- */
+/* ---- verifying and measuring ----------------------------------------------------------------- */
 
 typedef enum fct_verdict { FCT_PASSED, FCT_FAILED, FCT_SKIPPED } fct_verdict;
 /* One check's result: name such as "checksum", and a line of detail. */
 typedef void (*fct_check_fn)(void *user, const char *name, fct_verdict verdict, const char *detail);
 
-/* Checksum of the file, kernels against the portable ones, expected ids that the file carries, and (case_folder not
- * NULL) logits against a reference case. *passed is true if nothing failed. */
-fct_status fct_verify(const char *path, const fct_model_options *options, const fct_session_options *session_options,
-                      const char *case_folder, fct_check_fn check, fct_progress_fn progress, void *user, bool *passed,
+/* Checksum of the file, kernels against the portable ones, expected ids that the file carries, and
+ * (case_folder not NULL) logits against a reference case. *passed is true if nothing failed. */
+fct_status fct_verify(const char *path, const fct_model_options *options,
+                      const fct_session_options *session_options, const char *case_folder,
+                      fct_check_fn check, fct_progress_fn progress, void *user, bool *passed,
                       fct_error *err);
 
-/* Best read rate in bytes a second that n_threads reach together on this machine (2 MiB pages if they are to be had). */
+/* Best read rate in bytes a second that n_threads reach together on this machine (2 MiB pages if
+ * they are to be had). */
 double fct_measure_bandwidth(int n_threads);
 
-/* Peak resident memory of this process in bytes, and the names of the kernel tables this CPU can run (NULL-terminated). */
+/* Peak resident memory of this process in bytes, and the names of the kernel tables this CPU can
+ * run (NULL-terminated). */
 uint64_t fct_peak_resident_bytes(void);
 const char *const *fct_kernel_names(void);
 

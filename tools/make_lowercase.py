@@ -29,8 +29,10 @@ def main():
     print("/* lowercase_table.h - characters beyond ASCII that have a lower case; made by tools/make_lowercase.py from"
           f" Unicode {unicodedata.unidata_version}. */")
     print("/* first, last, step, what to add */")
+    print("/* clang-format off */")
     for first, last, step, distance in runs():
         print(f"{{0x{first:04X}, 0x{last:04X}, {step or 1}, {distance}}},")
+    print("/* clang-format on */")
 
 
 if __name__ == "__main__":

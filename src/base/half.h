@@ -20,7 +20,8 @@ static inline float fct_bf16_float(uint16_t bits) { return fct_bits_float((uint3
 
 /* Exact. A subnormal half is its mantissa times 2^-24. */
 static inline float fct_half_float(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = (half >> 10) & 31, mantissa = half & 0x3FF;
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = (half >> 10) & 31,
+             mantissa = half & 0x3FF;
     if (exponent == 0) {
         float magnitude = (float)mantissa * 0x1p-24f;
         return sign ? -magnitude : magnitude;
@@ -35,8 +36,9 @@ static inline uint16_t fct_float_half(float x) {
     bits &= 0x7FFFFFFF;
     if (bits > 0x7F800000) return (uint16_t)(sign | 0x7E00 | (bits >> 13 & 0x3FF));
     if (bits >= 0x477FF000) return (uint16_t)(sign | 0x7C00); /* 65520 and above */
-    if (bits < 0x38800000) {                                  /* below 2^-14: let the float adder round at 2^-24 */
-        float shifted = fct_bits_float(bits) + 0.5f;          /* the ulp of 0.5 is 2^-24 */
+    /* below 2^-14: let the float adder round at 2^-24 */
+    if (bits < 0x38800000) {
+        float shifted = fct_bits_float(bits) + 0.5f; /* the ulp of 0.5 is 2^-24 */
         return (uint16_t)(sign | (fct_float_bits(shifted) - 0x3F000000));
     }
     bits += 0xFFF + (bits >> 13 & 1);

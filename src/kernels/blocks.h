@@ -1,8 +1,10 @@
-/* blocks.h - how weights, lookup tables, activations and the KV cache lie in memory: the same for every instruction set.
+/* blocks.h - how weights, lookup tables, activations and the KV cache lie in memory: the same for
+ * every instruction set.
  *
- * A matrix W [rows][columns] (y = x Wᵀ) is cut into strips of 16 rows; a strip is one stream of bytes, so that a kernel
- * reads memory in order. Inside it four consecutive inputs of a row are adjacent, 16 rows make a line of 64 bytes: what
- * vpdpbusd and sdot both eat. docs/FORMAT.md describes the same for readers of the file. */
+ * A matrix W [rows][columns] (y = x Wᵀ) is cut into strips of 16 rows; a strip is one stream of
+ * bytes, so that a kernel reads memory in order. Inside it four consecutive inputs of a row are
+ * adjacent, 16 rows make a line of 64 bytes: what vpdpbusd and sdot both eat. docs/FORMAT.md
+ * describes the same for readers of the file. */
 #ifndef FCT_KERNELS_BLOCKS_H
 #define FCT_KERNELS_BLOCKS_H
 
@@ -10,24 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FCT_STRIP = 16 };      /* rows of a strip */
-enum { FCT_ACT_ALIGN = 256 }; /* activations are padded with zeros to a multiple of this many inputs */
-enum { FCT_LINE = 64 };       /* every tile and strip starts on a multiple of this */
+enum { FCT_STRIP = 16 }; /* rows of a strip */
+/* activations are padded with zeros to a multiple of this many inputs */
+enum { FCT_ACT_ALIGN = 256 };
+enum { FCT_LINE = 64 }; /* every tile and strip starts on a multiple of this */
 
 /* How the weights of a matrix are coded.
  *
- * FCT_Q4   4 bits, unsigned code q stands for q - 8.   A unit of 64 bytes = 16 rows x 8 inputs: byte 4r+i has input i of
- *          row r in the low nibble and input 4+i in the high one (i = 0 .. 3).
- * FCT_Q8   signed bytes.                               A unit of 64 bytes = 16 rows x 4 inputs: byte 4r+i has input i.
- * FCT_Q2   2 bits, unsigned code q stands for q - 2.   A unit of 64 bytes = 16 rows x 16 inputs: byte 4r+i has inputs
- *          i, 4+i, 8+i, 12+i in bits 0-1, 2-3, 4-5, 6-7.
+ * FCT_Q4   4 bits, unsigned code q stands for q - 8.  A unit of 64 bytes = 16 rows x 8 inputs: byte
+ *          4r+i has input i of row r in the low nibble and input 4+i in the high one (i = 0 .. 3).
+ * FCT_Q8   signed bytes.  A unit of 64 bytes = 16 rows x 4 inputs: byte 4r+i has input i.
+ * FCT_Q2   2 bits, unsigned code q stands for q - 2.  A unit of 64 bytes = 16 rows x 16 inputs:
+ *          byte 4r+i has inputs i, 4+i, 8+i, 12+i in bits 0-1, 2-3, 4-5, 6-7.
  * FCT_F32  floats.                                     A unit of 64 bytes = 16 rows x 1 input.
  *
- * group > 0 (Q4: 32, 64, 128; Q8: 32): that many inputs share a float16 scale. A tile holds two groups: first their
- *          scales (64 bytes: 16 rows of the first group, 16 rows of the second), then the units of the first group, then of the second.
- *          Groups of 32: 576 bytes = 9 lines a tile for Q4. Columns are padded to a multiple of 2 * group: code 0 (Q4: 8), scale 0.
- * group == 0 (Q4, Q8, Q2): one float32 scale a row. Units only, then one line of 16 scales. Columns are padded to a
- *          multiple of 64. FCT_F32 has no scales and no padding of columns.
+ * group > 0 (Q4: 32, 64, 128; Q8: 32): that many inputs share a float16 scale. A tile holds two
+ *     groups: first their scales (64 bytes: 16 rows of the first group, 16 rows of the second),
+ *     then the units of the first group, then of the second. Groups of 32: 576 bytes = 9 lines a
+ *     tile for Q4. Columns are padded to a multiple of 2 * group: code 0 (Q4: 8), scale 0.
+ * group == 0 (Q4, Q8, Q2): one float32 scale a row. Units only, then one line of 16 scales. Columns
+ *     are padded to a multiple of 64. FCT_F32 has no scales and no padding of columns.
  * Rows are padded to a multiple of 16 with zero weights. */
 enum fct_scheme { FCT_F32, FCT_Q8, FCT_Q4, FCT_Q2 };
 
@@ -60,10 +64,11 @@ static inline size_t fct_matrix_bytes(const struct fct_matrix *w) {
     return (size_t)fct_strips(w->rows) * fct_strip_bytes(w->scheme, w->group, w->columns);
 }
 
-/* A table whose rows are looked up one at a time: [rows][row_bytes]. A row is `blocks` float32 scales (none for
- * FCT_F32), then columns codes: FCT_F32 floats; FCT_Q8 signed bytes; FCT_Q4 nibbles, input 2j low and 2j+1 high in byte
- * j, unsigned, minus 8; FCT_Q2 two bits each, lowest first, unsigned, minus 2. value = code * scale of its block, a
- * block being columns / blocks inputs. row_bytes is rounded up to a multiple of 16. */
+/* A table whose rows are looked up one at a time: [rows][row_bytes]. A row is `blocks` float32
+ * scales (none for FCT_F32), then columns codes: FCT_F32 floats; FCT_Q8 signed bytes; FCT_Q4
+ * nibbles, input 2j low and 2j+1 high in byte j, unsigned, minus 8; FCT_Q2 two bits each, lowest
+ * first, unsigned, minus 2. value = code * scale of its block, a block being columns / blocks
+ * inputs. row_bytes is rounded up to a multiple of 16. */
 struct fct_table {
     enum fct_scheme scheme;
     int blocks;
@@ -76,30 +81,36 @@ static inline size_t fct_table_row_bytes(enum fct_scheme scheme, int blocks, int
     return (scales + codes + 15) / 16 * 16;
 }
 
-/* Int8 activations of up to `tokens` tokens, made by fct_kernels.quantize and read by fct_kernels.matmul.
- * value = code * scale of the token. Codes beyond the inputs are zero up to the next multiple of FCT_ACT_ALIGN.
- * sums: -8 * the sum of each run of 32 codes, then of each run of 64, of 128, then of all: what undoes the offset of
- * unsigned weight codes (see fct_act_sums_of). */
+/* Int8 activations of up to `tokens` tokens, made by fct_kernels.quantize and read by
+ * fct_kernels.matmul. value = code * scale of the token. Codes beyond the inputs are zero up to the
+ * next multiple of FCT_ACT_ALIGN. sums: -8 * the sum of each run of 32 codes, then of each run of
+ * 64, of 128, then of all: what undoes the offset of unsigned weight codes (see
+ * fct_act_sums_of). */
 struct fct_act {
-    int stride;      /* inputs a token has room for, a multiple of FCT_ACT_ALIGN */
-    int8_t *codes;   /* [tokens][stride] */
-    int32_t *sums;   /* [tokens][fct_act_sums(stride)] */
-    float *scales;   /* [tokens] */
+    int stride;    /* inputs a token has room for, a multiple of FCT_ACT_ALIGN */
+    int8_t *codes; /* [tokens][stride] */
+    int32_t *sums; /* [tokens][fct_act_sums(stride)] */
+    float *scales; /* [tokens] */
 };
-static inline int fct_act_sums(int stride) { return (stride / 32 + stride / 64 + stride / 128 + 1 + 15) / 16 * 16; }
+static inline int fct_act_sums(int stride) {
+    return (stride / 32 + stride / 64 + stride / 128 + 1 + 15) / 16 * 16;
+}
 /* Where the sums of runs of `group` codes (32, 64, 128) begin, 0: the sum of all. */
 static inline int fct_act_sums_at(int stride, int group) {
-    return group == 32 ? 0 : group == 64 ? stride / 32 : group == 128 ? stride / 32 + stride / 64
-                                                                     : stride / 32 + stride / 64 + stride / 128;
+    return group == 32    ? 0
+           : group == 64  ? stride / 32
+           : group == 128 ? stride / 32 + stride / 64
+                          : stride / 32 + stride / 64 + stride / 128;
 }
 
-/* The KV cache of one layer and KV head, in blocks of 16 positions so that a kernel reads each element once, in order,
- * for all query heads that share it:
+/* The KV cache of one layer and KV head, in blocks of 16 positions so that a kernel reads each
+ * element once, in order, for all query heads that share it:
  *   keys    [position / 16][head_dim][16]            lane = position: scores need no horizontal sum
  *   values  [position / 16][head_dim / 16][16][16]   16 positions x 16 lanes of the head
- * as float32, float16 or int8; int8 has one float32 scale a position for keys and one for values. head_dim is a
- * multiple of 16. Attention works on chunks of FCT_KV_CHUNK positions, always the same ones, whatever the batch or the
- * number of threads, and merges their results in order: so every way to compute a token gives the same bits. */
+ * as float32, float16 or int8; int8 has one float32 scale a position for keys and one for values.
+ * head_dim is a multiple of 16. Attention works on chunks of FCT_KV_CHUNK positions, always the
+ * same ones, whatever the batch or the number of threads, and merges their results in order: so
+ * every way to compute a token gives the same bits. */
 enum { FCT_KV_BLOCK = 16, FCT_KV_CHUNK = 128 };
 enum fct_kv_type { FCT_KV_TYPE_F32, FCT_KV_TYPE_F16, FCT_KV_TYPE_Q8 };
 static inline size_t fct_kv_type_bytes(enum fct_kv_type type) {

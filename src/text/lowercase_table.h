@@ -1,5 +1,6 @@
 /* lowercase_table.h - characters beyond ASCII that have a lower case; made by tools/make_lowercase.py from Unicode 14.0.0. */
 /* first, last, step, what to add */
+/* clang-format off */
 {0x00C0, 0x00D6, 1, 32},
 {0x00D8, 0x00DE, 1, 32},
 {0x0100, 0x012E, 2, 1},
@@ -180,3 +181,4 @@
 {0x118A0, 0x118BF, 1, 32},
 {0x16E40, 0x16E5F, 1, 32},
 {0x1E900, 0x1E921, 1, 34},
+/* clang-format on */
