@@ -181,4 +181,4 @@
 {0x118A0, 0x118BF, 1, 32},
 {0x16E40, 0x16E5F, 1, 32},
 {0x1E900, 0x1E921, 1, 34},
-/* clang-format on */
+    /* clang-format on */
