@@ -32,7 +32,6 @@ def main():
     print("/* clang-format off */")
     for first, last, step, distance in runs():
         print(f"{{0x{first:04X}, 0x{last:04X}, {step or 1}, {distance}}},")
-    print("/* clang-format on */")
 
 
 if __name__ == "__main__":
