@@ -79,6 +79,7 @@ struct fct_sorted_key *fct_sorted_keys(const json_t *object, size_t *n, fct_erro
     return keys;
 failed:
     fct_sorted_keys_free(keys, *n);
+    *n = 0;
     return NULL;
 }
 
