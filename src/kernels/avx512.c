@@ -96,7 +96,7 @@ static void value_block(enum fct_kv_type type, const void *values, int head_dim,
 static void matmul(const struct fct_matrix *w, const struct fct_act *act, int n_tokens, int begin,
                    int end, float *y, size_t y_stride) {
     if (n_tokens <= 8)
-        fct_avx512_matmul_few(w, act, 0, n_tokens, begin, end, y, y_stride);
+        fct_avx512_matmul_few(w, act, n_tokens, begin, end, y, y_stride);
     else
         fct_avx512_matmul_many(w, act, n_tokens, begin, end, y, y_stride);
 }

@@ -25,9 +25,16 @@ INLINE __m512i offset_sums(enum fct_scheme SCHEME, int32_t minus_8_sum) {
                                                 : minus_8_sum / 4);
 }
 
-/* Matrix times 1 to 8 tokens, from token `first` on: each weight is read once. */
-void fct_avx512_matmul_few(const struct fct_matrix *w, const struct fct_act *act, int first,
-                           int n_tokens, int begin, int end, float *y, size_t y_stride);
+/* The weights of four inputs of 16 rows out of a unit. */
+INLINE __m512i unpack_part(enum fct_scheme SCHEME, __m512i codes, int PART) {
+    if (SCHEME == FCT_Q8) return _mm512_xor_si512(codes, _mm512_set1_epi8((char)0x80));
+    return _mm512_and_si512(_mm512_srli_epi16(codes, (unsigned)(PART * (SCHEME == FCT_Q4 ? 4 : 2))),
+                            _mm512_set1_epi8(SCHEME == FCT_Q4 ? 15 : 3));
+}
+
+/* 1 to 8 tokens: each weight is read once. */
+void fct_avx512_matmul_few(const struct fct_matrix *w, const struct fct_act *act, int n_tokens,
+                           int begin, int end, float *y, size_t y_stride);
 /* Any number of tokens, worth it above 8. */
 void fct_avx512_matmul_many(const struct fct_matrix *w, const struct fct_act *act, int n_tokens,
                             int begin, int end, float *y, size_t y_stride);

@@ -23,20 +23,11 @@ struct block {
 
 INLINE void unpack_units(enum fct_scheme SCHEME, const uint8_t *units, int n_inputs,
                          uint8_t (*to)[2][64]) {
-    const int PARTS = 8 / (SCHEME == FCT_Q8 ? 8 : SCHEME == FCT_Q4 ? 4 : 2);
-    const __m512i mask = _mm512_set1_epi8(SCHEME == FCT_Q8   ? (char)0x80
-                                          : SCHEME == FCT_Q4 ? 15
-                                                             : 3);
+    const int PARTS = PARTS_OF(SCHEME);
     for (int i = 0; i < n_inputs; i += 4 * PARTS, units += 64) {
         __m512i codes = _mm512_load_si512(units);
-        UNROLL for (int part = 0; part < PARTS; part++, to++) {
-            __m512i weights =
-                SCHEME == FCT_Q8
-                    ? _mm512_xor_si512(codes, mask)
-                    : _mm512_and_si512(_mm512_srli_epi16(codes, (unsigned)(part * (8 / PARTS))),
-                                       mask);
-            _mm512_store_si512(*to, weights);
-        }
+        UNROLL for (int part = 0; part < PARTS; part++, to++)
+            _mm512_store_si512(*to, unpack_part(SCHEME, codes, part));
     }
 }
 

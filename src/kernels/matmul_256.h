@@ -8,9 +8,7 @@
 #ifndef FCT_KERNELS_MATMUL_256_H
 #define FCT_KERNELS_MATMUL_256_H
 
-enum { AHEAD = 2048, PANEL_INPUTS = 512, BLOCK_TOKENS = 120 };
-
-#define PARTS_OF(SCHEME) ((SCHEME) == FCT_Q8 ? 1 : (SCHEME) == FCT_Q4 ? 2 : 4)
+enum { AHEAD = 4096, PANEL_INPUTS = 512, BLOCK_TOKENS = 120 };
 
 INLINE __m256i four_inputs(const int8_t *x) { return _mm256_set1_epi32(*(const any_int32 *)x); }
 
@@ -20,6 +18,7 @@ INLINE __m256i four_inputs(const int8_t *x) { return _mm256_set1_epi32(*(const a
 struct few {
     const struct fct_matrix *w;
     size_t strip_bytes;
+    size_t gap, y_gap; /* from a strip to the one that is done beside it: bytes, floats of y */
     const int8_t *x;
     size_t x_stride;
     const int32_t *offsets;
@@ -36,15 +35,15 @@ struct few {
 
 /* sums += 32 inputs, whose units begin at `at`. */
 INLINE void add_32_inputs(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct few *f,
-                          const uint8_t *at, size_t ahead, const int8_t *x, __m256i sums[2][2][4]) {
+                          const uint8_t *at, const int8_t *x, __m256i sums[2][2][4]) {
     const int PARTS = PARTS_OF(SCHEME), UNITS = 8 / PARTS;
     __m256i run[2][2][4];
     EACH_SUM(s, h, t) run[s][h][t] = begin_run(SCHEME, sums[s][h][t]);
     UNROLL for (int unit = 0; unit < UNITS; unit++) {
         __m256i codes[2][2];
         UNROLL for (int s = 0; s < STRIPS; s++) {
-            const uint8_t *line = at + (size_t)s * f->strip_bytes + 64 * unit;
-            _mm_prefetch(line + ahead, _MM_HINT_T0);
+            const uint8_t *line = at + (size_t)s * f->gap + 64 * unit;
+            _mm_prefetch(line + AHEAD, _MM_HINT_T0);
             UNROLL for (int h = 0; h < 2; h++) codes[s][h] =
                 _mm256_load_si256((const void *)(line + 32 * h));
         }
@@ -65,16 +64,16 @@ INLINE void add_32_inputs(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const 
 
 /* The sums over one group, or over a row. */
 INLINE void sum_inputs(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct few *f,
-                       const uint8_t *at, size_t ahead, int n_inputs, const int8_t *x,
-                       const int32_t *offsets, __m256i sums[2][2][4]) {
+                       const uint8_t *at, int n_inputs, const int8_t *x, const int32_t *offsets,
+                       __m256i sums[2][2][4]) {
     EACH_SUM(s, h, t) sums[s][h][t] = start_sum(SCHEME, offsets[(size_t)t * f->offsets_stride]);
     for (int i = 0; i < n_inputs; i += 32, at += 64 * 8 / PARTS_OF(SCHEME))
-        add_32_inputs(SCHEME, STRIPS, TOKENS, f, at, ahead, x + i, sums);
+        add_32_inputs(SCHEME, STRIPS, TOKENS, f, at, x + i, sums);
 }
 
 INLINE void write(int STRIPS, int TOKENS, const struct few *f, __m256 a[2][2][4], float *y) {
     EACH_SUM(s, h, t)
-    _mm256_storeu_ps(y + (size_t)t * f->y_stride + 16 * s + 8 * h,
+    _mm256_storeu_ps(y + (size_t)t * f->y_stride + (size_t)s * f->y_gap + 8 * h,
                      _mm256_mul_ps(a[s][h][t], _mm256_set1_ps(f->scales[t])));
 }
 
@@ -82,22 +81,21 @@ INLINE void grouped(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct
                     const uint8_t *at, float *y) {
     const size_t group_bytes =
         (size_t)f->w->group * FCT_STRIP * (size_t)fct_scheme_bits(SCHEME) / 8;
-    const uint8_t *end = at + f->strip_bytes, *last = end - AHEAD;
+    const uint8_t *end = at + f->strip_bytes;
     const int8_t *x = f->x;
     const int32_t *offsets = f->offsets;
     __m256 a[2][2][4];
     EACH_SUM(s, h, t) a[s][h][t] = _mm256_setzero_ps();
     while (at < end) {
         const uint8_t *halves = at;
-        size_t ahead = AHEAD + (STRIPS == 2 && at >= last ? f->strip_bytes : 0);
         UNROLL for (int s = 0; s < STRIPS; s++)
-            _mm_prefetch(at + (size_t)s * f->strip_bytes + ahead, _MM_HINT_T0);
+            _mm_prefetch(at + (size_t)s * f->gap + AHEAD, _MM_HINT_T0);
         at += 64;
         for (int group = 0; group < 2; group++, at += group_bytes, x += f->w->group, halves += 32) {
             __m256i sums[2][2][4];
-            sum_inputs(SCHEME, STRIPS, TOKENS, f, at, ahead, f->w->group, x, offsets++, sums);
+            sum_inputs(SCHEME, STRIPS, TOKENS, f, at, f->w->group, x, offsets++, sums);
             EACH_SUM(s, h, t) {
-                const void *half = halves + (size_t)s * f->strip_bytes + 16 * h;
+                const void *half = halves + (size_t)s * f->gap + 16 * h;
                 __m256 scale = _mm256_cvtph_ps(_mm_load_si128(half));
                 a[s][h][t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[s][h][t]), scale, a[s][h][t]);
             }
@@ -112,9 +110,9 @@ INLINE void by_row(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct 
     int n_inputs = fct_padded_columns(SCHEME, 0, f->w->columns);
     __m256 a[2][2][4];
     __m256i sums[2][2][4];
-    sum_inputs(SCHEME, STRIPS, TOKENS, f, at, AHEAD, n_inputs, f->x, f->offsets, sums);
+    sum_inputs(SCHEME, STRIPS, TOKENS, f, at, n_inputs, f->x, f->offsets, sums);
     EACH_SUM(s, h, t) {
-        __m256 scale = _mm256_load_ps(row_scales + (size_t)s * f->strip_bytes / 4 + 8 * h);
+        __m256 scale = _mm256_load_ps(row_scales + (size_t)s * f->gap / 4 + 8 * h);
         a[s][h][t] = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[s][h][t]), scale);
     }
     write(STRIPS, TOKENS, f, a, y);
@@ -129,10 +127,12 @@ INLINE void strips(enum fct_scheme SCHEME, int STRIPS, int TOKENS, const struct 
         by_row(SCHEME, STRIPS, TOKENS, f, at, y);
 }
 
+/* The range is walked in two halves side by side: two linear streams, which memory serves better
+ * than one. */
 INLINE void one_token(enum fct_scheme SCHEME, const struct few *f, int begin, int end) {
-    int strip = begin;
-    for (; strip + 2 <= end; strip += 2) strips(SCHEME, 2, 1, f, strip);
-    if (strip < end) strips(SCHEME, 1, 1, f, strip);
+    int half = (end - begin) / 2;
+    for (int strip = begin; strip < begin + half; strip++) strips(SCHEME, 2, 1, f, strip);
+    if (begin + 2 * half < end) strips(SCHEME, 1, 1, f, end - 1);
 }
 
 INLINE void one_strip_of(enum fct_scheme SCHEME, const struct few *f, int n_tokens, int strip) {
@@ -172,8 +172,12 @@ INLINE void for_tokens(enum fct_scheme SCHEME, const struct few *f, int n_tokens
 
 static void matmul_few(const struct fct_matrix *w, const struct fct_act *act, int n_tokens,
                        int begin, int end, float *y, size_t y_stride) {
+    const size_t strip_bytes = fct_strip_bytes(w->scheme, w->group, w->columns),
+                 half = (size_t)(end - begin) / 2;
     struct few f = {w,
-                    fct_strip_bytes(w->scheme, w->group, w->columns),
+                    strip_bytes,
+                    half * strip_bytes,
+                    half * FCT_STRIP,
                     act->codes,
                     (size_t)act->stride,
                     act->sums + fct_act_sums_at(act->stride, w->group),

@@ -11,6 +11,9 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
+/* Pieces of four inputs a row in a unit. */
+#define PARTS_OF(SCHEME) ((SCHEME) == FCT_Q8 ? 1 : (SCHEME) == FCT_Q4 ? 2 : 4)
+
 /* Four activations at any address. */
 typedef int32_t __attribute__((may_alias, aligned(1))) any_int32;
 
