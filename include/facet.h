@@ -203,28 +203,42 @@ typedef enum fct_reason {
 
 typedef struct fct_generate_options {
     fct_sampling sampling;
-    int max_tokens;           /* 0: up to the context */
+    int max_tokens; /* 0: up to the context */
+    int max_thought; /* tokens of thinking, then the thought is closed and the answer goes on; 0: no limit */
+    bool raw; /* the chat format means nothing: all text is the answer's, control tokens left out */
     bool ignore_end;          /* go on behind end-of-turn ids (for measuring) */
     const char *const *stops; /* n_stops strings that end the answer; they are not part of it */
     int n_stops;
-    /* Called for each id with the text that is certain by now (may be ""); false cancels. NULL is
-     * fine. The end id itself is reported with empty text. id is -1 for text that was held back
-     * until the end. */
+    /* Each callback may be NULL; false cancels, and what there is of the answer is returned. Texts are UTF-8, never half a
+     * character, and live until the callback returns.
+     * Called for each id with the text of the answer that is certain by now (may be ""): in the chat format that is its
+     * content, without white space around it. The end id itself is reported with empty text. id is -1 for text that was
+     * held back until the end. */
     bool (*token)(void *user, int id, const char *text, size_t n_bytes);
+    /* More of a thought. Neither its label nor its markers ever show. */
+    bool (*thought)(void *user, const char *text, size_t n_bytes);
+    /* A call that is complete; arguments is a JSON object. */
+    bool (*call)(void *user, const char *name, const char *arguments, size_t n_bytes);
+    /* Before each pass of the prompt: n_done of the n_total tokens that had to be read are. */
+    bool (*reading)(void *user, int n_done, int n_total);
     void *user;
 } fct_generate_options;
 
 typedef struct fct_generation {
-    int *ids; /* the answer's, the end id included; freed by fct_generation_free */
+    int *ids; /* the answer's, the end id included; what is here is freed by fct_generation_free */
     int n_ids;
-    char *text; /* control tokens left out; NUL-terminated */
+    char *text; /* the answer's, or in the chat format its content; NUL-terminated */
     size_t n_bytes;
+    char *thought;     /* NULL: none */
+    char *calls;       /* JSON list of calls as messages hold them; NULL: none */
+    char warning[256]; /* why a call stayed text, or "" */
     fct_reason reason;
-    int n_prompt, n_reused;
-    double prompt_seconds; /* reading the prompt, up to the first token's logits */
-    double decode_seconds; /* from then to the end, n_decoded steps */
-    int n_decoded;         /* forward passes of one token */
-    uint64_t seed;         /* the one used */
+    int n_prompt, n_reused; /* n_prompt - n_reused tokens were read */
+    int n_thought;          /* ids of thoughts, the closing ones included */
+    double prompt_seconds;  /* reading the prompt, up to the first token's logits */
+    double decode_seconds;  /* from then to the end, n_decoded steps */
+    int n_decoded;          /* forward passes of one token */
+    uint64_t seed;          /* the one used */
 } fct_generation;
 
 /* The default options for a model: its own sampling, up to the context. */

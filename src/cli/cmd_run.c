@@ -5,10 +5,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "cli/answer_stream.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/json_output.h"
 #include "cli/model_choice.h"
+#include "cli/progress.h"
 #include "cli/run_report.h"
 #include "cli/sampling_choice.h"
 #include "cli/standard_output.h"
@@ -17,7 +19,7 @@
 struct run_options {
     struct fct_model_choice model;
     struct fct_sampling_choice sampling;
-    int max_tokens;
+    int max_tokens, max_thought;
     const char *system;
     bool think, raw, ids, json;
     struct fct_id_list prompt_ids;
@@ -29,8 +31,11 @@ static const struct fct_option own_options[] = {
     {"tokens", 'n', FCT_OPTION_INTEGER, AT(max_tokens), "N",
      "at most N tokens; 0: up to the context", "0", 0, INT32_MAX, NULL},
     {"system", 0, FCT_OPTION_TEXT, AT(system), "TEXT", "the system message", NULL, 0, 0, NULL},
-    {"think", 0, FCT_OPTION_FLAG, AT(think), NULL, "let the model think before it answers", NULL, 0,
-     0, NULL},
+    {"think", 0, FCT_OPTION_FLAG, AT(think), NULL,
+     "let the model think before it answers; thoughts go to stderr", NULL, 0, 0, NULL},
+    {"think-tokens", 0, FCT_OPTION_INTEGER, AT(max_thought), "N",
+     "at most N tokens of thinking, then the model has to answer; 0: no limit", "0", 0, INT32_MAX,
+     NULL},
     {"raw", 0, FCT_OPTION_FLAG, AT(raw), NULL,
      "no chat format: the model goes on where the prompt ends", NULL, 0, 0, NULL},
     {"prompt-ids", 0, FCT_OPTION_IDS, AT(prompt_ids), "LIST|@FILE",
@@ -50,25 +55,37 @@ static const struct fct_option_group groups[] = {
     {0},
 };
 
-/* What the callback of the generation needs to write the answer out. */
+/* What the callbacks of the generation need to write the answer out. */
 struct answer {
-    bool streams_text, streams_ids;
-    bool broken;   /* nobody reads any more, or the disk is full */
-    char last;     /* the last byte written */
+    struct fct_answer_stream stream;
+    struct fct_progress progress;
+    bool ids;
     int n_written; /* ids */
 };
 
 static bool write_token(void *user, int id, const char *text, size_t n_bytes) {
     struct answer *answer = user;
-    if (answer->streams_text && n_bytes > 0) {
-        fwrite(text, 1, n_bytes, stdout);
-        answer->last = text[n_bytes - 1];
-    } else if (answer->streams_ids && id >= 0) {
+    struct fct_answer_stream *stream = &answer->stream;
+    fct_progress_clear(&answer->progress);
+    if (answer->ids && id >= 0) {
         printf("%s%d", answer->n_written++ ? " " : "", id);
-        answer->last = '0';
+        stream->last = '0';
+        stream->broken = !fct_stdout_flush();
     }
-    if (answer->streams_text || answer->streams_ids) answer->broken = !fct_stdout_flush();
-    return !answer->broken && !fct_interrupted();
+    return fct_answer_stream_text(stream, text, n_bytes) && !fct_interrupted();
+}
+
+static bool write_thought(void *user, const char *text, size_t n_bytes) {
+    struct answer *answer = user;
+    fct_progress_clear(&answer->progress);
+    return fct_answer_stream_thought(&answer->stream, text, n_bytes) && !fct_interrupted();
+}
+
+static bool show_reading(void *user, int n_done, int n_total) {
+    struct answer *answer = user;
+    fct_progress_update(&answer->progress, "reading the prompt", (uint64_t)n_done,
+                        (uint64_t)n_total);
+    return !fct_interrupted();
 }
 
 static json_t *message(const char *role, const char *text, size_t n_bytes) {
@@ -136,39 +153,80 @@ static fct_status read_prompt(const struct run_options *options, struct fct_argu
     return status;
 }
 
-static int print_json(const fct_model *model, const fct_session *session,
-                      const fct_generation *generation) {
+/* jansson refuses integers beyond 64 bits: a call that has one shows all its numbers as reals. */
+static json_t *calls_of(const fct_generation *generation) {
+    json_t *calls = json_loads(generation->calls, 0, NULL);
+    return calls ? calls : json_loads(generation->calls, JSON_DECODE_INT_AS_REAL, NULL);
+}
+
+/* "thinking" and "tool_calls" are there if the answer has them. */
+static json_t *answer_object(const fct_model *model, const fct_session *session,
+                             const fct_generation *generation) {
     json_t *text =
         generation->text ? json_stringn(generation->text, generation->n_bytes) : json_null();
-    return fct_json_print("run",
-                          json_pack("{s:o, s:o, s:s, s:o}", "text", text, "ids",
-                                    fct_json_ids(generation->ids, generation->n_ids), "reason",
-                                    fct_reason_name(generation->reason), "statistics",
-                                    fct_report_json(model, session, generation)));
+    json_t *object = json_pack("{s:o}", "text", text);
+    if (generation->thought)
+        json_object_set_new(object, "thinking", json_string(generation->thought));
+    if (generation->calls) json_object_set_new(object, "tool_calls", calls_of(generation));
+    json_t *rest =
+        json_pack("{s:o, s:s, s:o}", "ids", fct_json_ids(generation->ids, generation->n_ids),
+                  "reason", fct_reason_name(generation->reason), "statistics",
+                  fct_report_json(model, session, generation));
+    if (!rest || json_object_update(object, rest) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(rest);
+    return object;
+}
+
+static fct_generate_options generation_for(const struct run_options *options,
+                                           const fct_model *model, struct answer *answer) {
+    fct_generate_options generate = fct_generate_defaults(model);
+    generate.max_tokens = options->max_tokens;
+    generate.max_thought = options->max_thought;
+    generate.raw = options->raw;
+    generate.stops = options->stops.texts;
+    generate.n_stops = (int)options->stops.n_texts;
+    generate.token = write_token;
+    generate.thought = write_thought;
+    generate.reading = show_reading;
+    generate.user = answer;
+    return generate;
+}
+
+/* Calls are not answers' text: a person who did not ask for JSON is told of them. */
+static void report(const struct run_options *options, const fct_model *model,
+                   const fct_session *session, const fct_generation *generation) {
+    if (options->model.quiet) return;
+    if (generation->warning[0]) fprintf(stderr, "facet run: %s\n", generation->warning);
+    if (generation->calls && !options->json)
+        fprintf(stderr, "facet run: the model calls tools: %s\n", generation->calls);
+    fct_report_print(model, session, generation);
 }
 
 static fct_status answer_prompt(const struct run_options *options, const fct_model *model,
                                 fct_session *session, const struct fct_id_list *prompt,
                                 fct_error *err) {
-    struct answer answer = {.streams_ids = options->ids && !options->json,
-                            .streams_text = !options->ids && !options->json};
+    struct answer answer = {.ids = options->ids && !options->json};
     fct_generation generation = {0};
-    fct_generate_options generate = fct_generate_defaults(model);
-    generate.max_tokens = options->max_tokens;
-    generate.stops = options->stops.texts;
-    generate.n_stops = (int)options->stops.n_texts;
-    generate.token = write_token;
-    generate.user = &answer;
+    fct_generate_options generate = generation_for(options, model, &answer);
+    bool shows_thoughts =
+        options->think && !options->model.quiet && !options->ids && !options->json;
     fct_status status =
         fct_sampling_choice_apply(&options->sampling, model, &generate.sampling, err);
     if (status) return status;
+    fct_answer_stream_begin(&answer.stream,
+                            shows_thoughts ? FCT_THOUGHTS_SHOWN : FCT_THOUGHTS_HIDDEN);
+    answer.stream.silent = options->ids || options->json;
+    fct_progress_begin(&answer.progress, options->model.quiet, false);
     fct_interrupt_catch();
     status = fct_generate(session, prompt->ids, prompt->n_ids, &generate, &generation, err);
-    if (answer.last && answer.last != '\n') putchar('\n');
-    if (!status && options->json) print_json(model, session, &generation);
-    if (!fct_stdout_flush()) answer.broken = true;
-    if (!status && !answer.broken && !options->model.quiet)
-        fct_report_print(model, session, &generation);
+    fct_progress_clear(&answer.progress);
+    fct_answer_stream_end(&answer.stream);
+    if (!status && options->json) fct_json_print("run", answer_object(model, session, &generation));
+    if (!status && !answer.stream.broken) report(options, model, session, &generation);
+    fct_answer_stream_free(&answer.stream);
     fct_generation_free(&generation);
     return status;
 }
@@ -232,8 +290,9 @@ const struct fct_command fct_cmd_run = {
         "front is dropped, CR LF is read as LF, and white space around the text goes; with --raw "
         "every byte counts, and the model's BOS is put in front once. Names of control tokens in "
         "a prompt are plain text. What is not valid UTF-8 becomes U+FFFD, with a warning.\n\n"
-        "Control tokens of the answer are left out of its text. Ctrl+C ends the answer, a second "
-        "one the program.",
+        "Only the text of the answer is printed: thoughts and calls of tools are told on standard "
+        "error, and are fields of --json. Ctrl+C ends the answer, also while the prompt is read, "
+        "a second one the program.",
     .groups = groups,
     .max_arguments = -1,
     .options_bytes = sizeof(struct run_options),

@@ -18,6 +18,16 @@ void fct_tame_add(struct fct_text *out, const char *text, size_t n_bytes) {
     }
 }
 
+void fct_tame_lines_add(struct fct_text *out, const char *text, size_t n_bytes) {
+    for (size_t at = 0; at < n_bytes;) {
+        size_t plain = at;
+        while (plain < n_bytes && text[plain] != '\n' && text[plain] != '\t') plain++;
+        fct_tame_add(out, text + at, plain - at);
+        if (plain < n_bytes) fct_text_add(out, text + plain, 1);
+        at = plain + 1;
+    }
+}
+
 void fct_tame_copy(char *out, size_t size, const char *text) {
     size_t n_bytes = strlen(text), n = 0;
     for (size_t i = 0; i < n_bytes && n + 1 < size;) {

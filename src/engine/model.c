@@ -82,6 +82,17 @@ static fct_status read_metadata(fct_model *model, fct_error *err) {
     return status;
 }
 
+/* Whatever the list of ends says: the end of a turn ends an answer, and so does waiting for a
+ * tool's response. */
+static void add_ends_of_format(fct_model *model) {
+    static const char *const ends[][3] = {
+        [FCT_CHAT_GEMMA4] = {"<turn|>", "<eos>", "<|tool_response>"},
+        [FCT_CHAT_GEMMA3] = {"<end_of_turn>", "<eos>"}};
+    for (int i = 0; model->chat != FCT_CHAT_NONE && i < 3; i++)
+        if (ends[model->chat][i])
+            add_end(model, fct_vocabulary_control(model->vocabulary, ends[model->chat][i]));
+}
+
 static fct_status open_text(fct_model *model, fct_error *err) {
     model->bos_id = -1;
     if (!fct_pack_has(model->pack, FCT_TENSOR_TOKENIZER)) return FCT_OK;
@@ -98,11 +109,7 @@ static fct_status open_text(fct_model *model, fct_error *err) {
     const char *chat = fct_pack_metadata(model->pack, "chat");
     if (chat && strcmp(chat, "gemma4") == 0) model->chat = FCT_CHAT_GEMMA4;
     if (chat && strcmp(chat, "gemma3") == 0) model->chat = FCT_CHAT_GEMMA3;
-    /* Whatever the list of ends says: the end of a turn ends an answer. */
-    if (model->chat == FCT_CHAT_GEMMA4)
-        add_end(model, fct_vocabulary_control(model->vocabulary, "<turn|>"));
-    if (model->chat == FCT_CHAT_GEMMA3)
-        add_end(model, fct_vocabulary_control(model->vocabulary, "<end_of_turn>"));
+    add_ends_of_format(model);
     return FCT_OK;
 }
 

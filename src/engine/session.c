@@ -130,7 +130,7 @@ fct_session_info fct_session_describe(const fct_session *s) {
                               .n_read = s->n_read};
 }
 
-static fct_status check_ids(const fct_session *s, const int *ids, int n_ids, fct_error *err) {
+fct_status fct_session_check(const fct_session *s, const int *ids, int n_ids, fct_error *err) {
     if (n_ids < 1)
         return fct_fail(err, FCT_ERR_ARGUMENT, "an empty prompt: there must be at least one id");
     if (n_ids > s->context)
@@ -168,10 +168,21 @@ static int threads_for(const fct_session *s, int n_tokens) {
     return n_tokens <= FEW_TOKENS ? s->decode_threads : s->prefill_threads;
 }
 
+/* Somebody said stop: what was read until then is what the session holds. */
+static fct_status stop_reading(fct_session *s, fct_error *err) {
+    int wanted = s->n_ids;
+    s->n_ids = s->cache.n_tokens;
+    return fct_fail(err, FCT_ERR_CANCELLED, "reading was stopped at token %d of %d", s->n_ids,
+                    wanted);
+}
+
 /* Reads s->ids from where the cache ends. */
-static fct_status read_rest(fct_session *s, fct_error *err) {
+static fct_status read_rest(fct_session *s, bool (*reading)(void *, int, int), void *user,
+                            fct_error *err) {
+    int first = s->cache.n_tokens;
     while (s->cache.n_tokens < s->n_ids) {
         int at = s->cache.n_tokens, n = s->n_ids - at < s->batch ? s->n_ids - at : s->batch;
+        if (reading && !reading(user, at - first, s->n_ids - first)) return stop_reading(s, err);
         bool last = at + n == s->n_ids;
         struct fct_pass pass = pass_of(s, s->ids + at, n, last ? FCT_WANT_LAST : FCT_WANT_CACHE);
         int n_threads = threads_for(s, n);
@@ -211,8 +222,10 @@ static int take_back(fct_session *s, int wanted) {
     return kept;
 }
 
-fct_status fct_session_prefill(fct_session *s, const int *ids, int n_ids, fct_error *err) {
-    fct_status status = check_ids(s, ids, n_ids, err);
+fct_status fct_session_read(fct_session *s, const int *ids, int n_ids,
+                            bool (*reading)(void *user, int n_done, int n_total), void *user,
+                            fct_error *err) {
+    fct_status status = fct_session_check(s, ids, n_ids, err);
     if (status != FCT_OK) return status;
     int same = 0, held = s->cache.n_tokens;
     while (same < n_ids && same < held && s->ids[same] == ids[same]) same++;
@@ -227,19 +240,23 @@ fct_status fct_session_prefill(fct_session *s, const int *ids, int n_ids, fct_er
     }
     s->n_reused = same;
     s->n_read = n_ids - same;
-    return nothing_to_do ? FCT_OK : read_rest(s, err);
+    return nothing_to_do ? FCT_OK : read_rest(s, reading, user, err);
+}
+
+fct_status fct_session_prefill(fct_session *s, const int *ids, int n_ids, fct_error *err) {
+    return fct_session_read(s, ids, n_ids, NULL, NULL, err);
 }
 
 fct_status fct_session_append(fct_session *s, int id, fct_error *err) {
     if (s->n_ids >= s->context)
         return fct_fail(err, FCT_ERR_CONTEXT, "the context of %d tokens is full", s->context);
-    fct_status status = check_ids(s, &id, 1, err);
+    fct_status status = fct_session_check(s, &id, 1, err);
     if (status != FCT_OK) return status;
     s->n_reused = s->cache.n_tokens;
     s->ids[s->n_ids++] = id;
     s->n_read = s->n_ids - s->n_reused;
     s->logits_valid = false;
-    return read_rest(s, err);
+    return read_rest(s, NULL, NULL, err);
 }
 
 const float *fct_session_logits(fct_session *s) { return s->scratch.logits; }
@@ -269,7 +286,7 @@ static fct_status hand_out(fct_session *s, const struct fct_pass *pass, int firs
 
 fct_status fct_session_score(fct_session *s, const int *ids, int n_ids, fct_logits_fn row,
                              void *user, fct_error *err) {
-    fct_status status = check_ids(s, ids, n_ids, err);
+    fct_status status = fct_session_check(s, ids, n_ids, err);
     if (status != FCT_OK) return status;
     take_back(s, 0);
     memmove(s->ids, ids, (size_t)n_ids * sizeof *ids);

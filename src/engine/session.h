@@ -31,4 +31,13 @@ struct fct_session {
     int n_reused, n_read;
 };
 
+/* FCT_ERR_ARGUMENT or FCT_ERR_CONTEXT if the session cannot be made to hold these ids. */
+fct_status fct_session_check(const fct_session *session, const int *ids, int n_ids, fct_error *err);
+
+/* fct_session_prefill; reading (may be NULL) is asked before each pass, see fct_generate_options.
+ */
+fct_status fct_session_read(fct_session *session, const int *ids, int n_ids,
+                            bool (*reading)(void *user, int n_done, int n_total), void *user,
+                            fct_error *err);
+
 #endif

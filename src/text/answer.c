@@ -353,4 +353,8 @@ fct_status fct_answer_reader_finish(fct_answer_reader *reader, fct_error *err) {
     return status_of(reader, err);
 }
 
+bool fct_answer_reader_thinking(const fct_answer_reader *reader) {
+    return reader->region == THOUGHT;
+}
+
 const char *fct_answer_reader_warning(const fct_answer_reader *reader) { return reader->warning; }

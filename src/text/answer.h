@@ -51,6 +51,9 @@ fct_status fct_answer_reader_push_names(fct_answer_reader *reader, const char *t
  * still holds back is to be pushed before. */
 fct_status fct_answer_reader_finish(fct_answer_reader *reader, fct_error *err);
 
+/* Is a thought open, its label read? */
+bool fct_answer_reader_thinking(const fct_answer_reader *reader);
+
 /* Why a call became content, or "". */
 const char *fct_answer_reader_warning(const fct_answer_reader *reader);
 

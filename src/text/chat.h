@@ -39,4 +39,7 @@ fct_status fct_chat_encode(const struct fct_rendering *rendering, const fct_voca
  * any length. */
 json_t *fct_chat_read(const char *prefix, const char *answer, char warning[256], fct_error *err);
 
+/* A call as messages hold it; arguments is a JSON object. NULL: no memory. */
+json_t *fct_chat_call_object(const char *name, const char *arguments, size_t n_bytes);
+
 #endif

@@ -14,16 +14,18 @@ struct message {
     bool failed;
 };
 
-static json_t *call_object(const struct fct_answer_event *event) {
-    json_t *arguments = fct_json_read(event->text, event->n_bytes, "arguments", NULL);
-    return json_pack("{s:s, s:{s:s, s:o}}", "type", "function", "function", "name", event->name,
-                     "arguments", arguments);
+json_t *fct_chat_call_object(const char *name, const char *arguments, size_t n_bytes) {
+    json_t *object = fct_json_read(arguments, n_bytes, "arguments", NULL);
+    return json_pack("{s:s, s:{s:s, s:o}}", "type", "function", "function", "name", name,
+                     "arguments", object);
 }
 
 static bool gather(void *user, const struct fct_answer_event *event) {
     struct message *message = user;
     if (event->part == FCT_ANSWER_CALL) {
-        if (json_array_append_new(message->calls, call_object(event))) message->failed = true;
+        if (json_array_append_new(message->calls,
+                                  fct_chat_call_object(event->name, event->text, event->n_bytes)))
+            message->failed = true;
     } else {
         struct fct_text *text =
             event->part == FCT_ANSWER_THOUGHT ? &message->thought : &message->content;
