@@ -185,6 +185,22 @@ void fct_session_rewind(fct_session *session, int n_tokens);
  * kept, some megabytes each. */
 void fct_session_mark(fct_session *session);
 
+/* Writes what the session holds into a file: its ids, the keys and values that it needs to go on,
+ * and the conversation (JSON text, or NULL), which is the caller's business. The file
+ * (docs/SESSION.md) appears whole or not at all, and belongs to this model. */
+fct_status fct_session_save(const fct_session *session, const char *path,
+                            const char *conversation_json, fct_error *err);
+
+/* Takes it back, into a session of any context that is large enough, batch and number of threads.
+ * Refused, and the session left as it was: what is damaged, of another model (FCT_ERR_ARGUMENT), or
+ * does not fit (FCT_ERR_CONTEXT). *conversation_json (may be NULL) gets the conversation wherever
+ * it can be read, also when the rest is refused, else NULL; it is the caller's, to be freed with
+ * fct_free. Afterwards the session holds n_tokens, n_reused of them from the file; if these are
+ * fewer (the cache is of another type, or the activations), the next prefill or append reads the
+ * others again. */
+fct_status fct_session_load(fct_session *session, const char *path, char **conversation_json,
+                            fct_error *err);
+
 /* Calls row(user, position, logits[vocab_size]) for each position, in order, over the whole stack,
  * from a cold cache. */
 typedef bool (*fct_logits_fn)(void *user, int position, const float *logits);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -305,50 +304,7 @@ void fct_pack_hot(const fct_pack *pack, const uint8_t **data, size_t *n_bytes) {
     *n_bytes = (size_t)pack->hot_bytes;
 }
 
-static fct_status compare(const fct_pack *pack, const char *key, const char *what, uint64_t hash,
-                          fct_error *err) {
-    char text[FCT_CHECKSUM_DIGITS + 1];
-    const char *stored = text_of(pack, key, err);
-    if (!stored) return FCT_ERR_FORMAT;
-    fct_checksum_text(hash, text);
-    if (!strcmp(stored, text)) return FCT_OK;
-    return fct_fail(err, FCT_ERR_FORMAT, "%s: %s is damaged: checksum %s, should be %s", pack->path,
-                    what, text, stored);
-}
-
-/* The header is hashed as it was before its checksums were put in. */
-static fct_status verify_header(const fct_pack *pack, fct_error *err) {
-    static const char *const keys[] = {FCT_KEY_CHECKSUM, FCT_KEY_HEADER_CHECKSUM};
-    size_t n_bytes = (size_t)pack->header.data_start - 8;
-    char *text = fct_copy_text((const char *)pack->data + 8, n_bytes, err);
-    if (!text) return FCT_ERR_MEMORY;
-    for (int i = 0; i < 2; i++) {
-        size_t position;
-        if (fct_checksum_find(text, n_bytes, keys[i], &position))
-            memcpy(text + position, FCT_CHECKSUM_ZERO, FCT_CHECKSUM_DIGITS);
-    }
-    uint64_t hash = XXH3_64bits(text, n_bytes);
-    fct_free(text);
-    return compare(pack, FCT_KEY_HEADER_CHECKSUM, "its header", hash, err);
-}
-
 fct_status fct_pack_verify(const fct_pack *pack, fct_progress_fn progress, void *user,
                            fct_error *err) {
-    enum { PIECE = 8 << 20 };
-    fct_status status = verify_header(pack, err);
-    if (status) return status;
-    const uint8_t *data = pack->data + pack->header.data_start;
-    size_t total = (size_t)(pack->header.data_end - pack->header.data_start);
-    XXH3_state_t *state = XXH3_createState();
-    if (!state) return fct_fail(err, FCT_ERR_MEMORY, "no memory for a checksum");
-    XXH3_64bits_reset(state);
-    for (size_t done = 0; done < total;) {
-        size_t n = total - done < PIECE ? total - done : PIECE;
-        XXH3_64bits_update(state, data + done, n);
-        done += n;
-        if (progress) progress(user, "checksum", done, total);
-    }
-    uint64_t hash = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return compare(pack, FCT_KEY_CHECKSUM, "its data", hash, err);
+    return fct_checksum_verify(&pack->header, pack->path, pack->data, progress, user, err);
 }

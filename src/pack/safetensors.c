@@ -10,8 +10,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { MAX_HEADER = 100000000 }; /* the format's own limit */
-
 static const struct {
     const char *name;
     size_t n_bytes;
@@ -62,7 +60,7 @@ static fct_status read_json(struct fct_safetensors *header, const char *path, co
     if (cursor.failed)
         return fct_fail(err, FCT_ERR_FORMAT, "%s: %zu bytes are too few for a safetensors file",
                         path, size);
-    if (length < 2 || length > MAX_HEADER)
+    if (length < 2 || length > FCT_SAFETENSORS_MAX_HEADER)
         return fct_fail(err, FCT_ERR_FORMAT,
                         "%s: no safetensors file: its header would have %llu bytes", path,
                         (unsigned long long)length);

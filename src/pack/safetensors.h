@@ -26,6 +26,7 @@ enum fct_dtype {
 size_t fct_dtype_bytes(enum fct_dtype dtype); /* of one element; 0 for FCT_DTYPE_OTHER */
 const char *fct_dtype_name(enum fct_dtype dtype);
 
+enum { FCT_SAFETENSORS_MAX_HEADER = 100000000 }; /* bytes: the format's own limit */
 enum { FCT_MAX_DIMS = 8 };
 struct fct_tensor {
     const char *name; /* the header's */
