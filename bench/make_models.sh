@@ -4,7 +4,8 @@
 # usage: bench/make_models.sh [short] [full]        both by default; what is there already is kept
 #
 #   short    10 layers of E2B's widths, 32768 pieces, for everybody; LiteRT's export of the full one needs too much memory
-#   full     E2B whole, for facet and llama.cpp: the checkpoint has 9.3 GB, and as much again is needed for a while
+#   full     E2B whole, for facet and llama.cpp: the checkpoint has 9.3 GB, and as much again is needed
+#            on disk for a while
 #
 # Folder: $FACET_BENCH_HOME, else ~/.cache/facet-bench; FACET=build/facet is the program that converts. FULL_CHECKPOINT=FOLDER
 # and FULL_FACET=FILE name a random checkpoint of full size and its q4 file that exist; they are linked then. The peers come
@@ -43,7 +44,7 @@ gguf() { # CHECKPOINT OUT: every matrix Q4_0, the head too, as facet's q4 has it
     [ -x "$llama/build/bin/llama-quantize" ] || { say "no llama.cpp: no $2"; return; }
     [ -x "$litert/python" ] || { say "no Python with PyTorch (install_litert_lm.sh brings it) for the converter: no $2"; return; }
     say "llama.cpp Q4_0: $2"
-    OMP_NUM_THREADS=${JOBS:-} "$litert/python" "$llama/convert_hf_to_gguf.py" "$1" --outtype bf16 --outfile "$2.bf16" >"$2.log" 2>&1 ||
+    "$litert/python" "$here/convert_gguf.py" "$llama" "$1" "$2.bf16" >"$2.log" 2>&1 ||
         { tail -n 5 "$2.log" >&2; exit 1; }
     "$llama/build/bin/llama-quantize" --pure "$2.bf16" "$2.part" Q4_0 ${JOBS:+"$JOBS"} >>"$2.log" 2>&1 ||
         { tail -n 5 "$2.log" >&2; exit 1; }
@@ -56,7 +57,7 @@ litertlm() { # CHECKPOINT CACHE_LENGTH PREFILL_LENGTHS OUT
     [ -x "$litert/litert-torch" ] || { say "no LiteRT-LM: no $4"; return; }
     say "LiteRT-LM, int4 per channel, a cache of $2: $4 (takes minutes)"
     folder=$4.export
-    OMP_NUM_THREADS=${JOBS:-} "$litert/litert-torch" export_hf --model="$1" --output_dir="$folder" --prefill_lengths="[$3]" \
+    "$litert/litert-torch" export_hf --model="$1" --output_dir="$folder" --prefill_lengths="[$3]" \
         --cache_length="$2" --quantization_recipe=dynamic_wi4_afp32 --externalize_embedder=True --single_token_embedder=True \
         --export_vision_encoder=False --export_audio_encoder=False --moe_exports_implementation=eager >"$4.log" 2>&1 ||
         { tail -n 5 "$4.log" >&2; exit 1; }
