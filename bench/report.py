@@ -75,7 +75,7 @@ def reading(data, model):
     settled = summary.said(data, model, "facet q4", "settle_seconds")
     if any(seconds is not None for _, seconds in loads):
         lines.append("- load: " + ", ".join(f"{p} {text(seconds)} s" for p, seconds in loads if seconds is not None)
-                     + ("" if settled is None else f"; facet's weights lay where they stay {text(settled)} s later"))
+                     + ("" if settled is None else f"; facet's weights lay where they stay {text(settled)} s after its first run"))
     return lines + [""] if lines else []
 
 
