@@ -220,16 +220,17 @@ typedef enum fct_reason {
 typedef struct fct_generate_options {
     fct_sampling sampling;
     int max_tokens; /* 0: up to the context */
-    int max_thought; /* tokens of thinking, then the thought is closed and the answer goes on; 0: no limit */
+    /* tokens of thinking, then the thought is closed and the answer goes on; 0: no limit */
+    int max_thought;
     bool raw; /* the chat format means nothing: all text is the answer's, control tokens left out */
     bool ignore_end;          /* go on behind end-of-turn ids (for measuring) */
     const char *const *stops; /* n_stops strings that end the answer; they are not part of it */
     int n_stops;
-    /* Each callback may be NULL; false cancels, and what there is of the answer is returned. Texts are UTF-8, never half a
-     * character, and live until the callback returns.
-     * Called for each id with the text of the answer that is certain by now (may be ""): in the chat format that is its
-     * content, without white space around it. The end id itself is reported with empty text. id is -1 for text that was
-     * held back until the end. */
+    /* Each callback may be NULL; false cancels, and what there is of the answer is returned. Texts
+     * are UTF-8, never half a character, and live until the callback returns. Called for each id
+     * with the text of the answer that is certain by now (may be ""): in the chat format that is
+     * its content, without white space around it. The end id itself is reported with empty text. id
+     * is -1 for text that was held back until the end. */
     bool (*token)(void *user, int id, const char *text, size_t n_bytes);
     /* More of a thought. Neither its label nor its markers ever show. */
     bool (*thought)(void *user, const char *text, size_t n_bytes);

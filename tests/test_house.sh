@@ -81,6 +81,7 @@ for file in $(find tools tests bench .ci -name data -prune -o -type f \( -name '
 done | broken 'the first lines of a script say what it is'
 find src include tests examples bench tools cmake -name data -prune -o -type f -print 2>/dev/null |
     sed 's|.*/||' | grep -vxE 'README\.md|CMakeLists\.txt' | sort | uniq -d | broken 'file names are unique in the tree'
+sources | LC_ALL=C.UTF-8 xargs grep -nE '^.{101,}' | cut -c 1-80 | broken 'no line is longer than 100 columns'
 find src -name '*.[chS]' | xargs wc -l | awk '$2 != "total" && $1 > 500 { print $2 ": " $1 " lines" }' |
     broken 'no file in src is longer than 500 lines'
 grep -rnE 'TO''DO|FIX''ME' src include tests/*.* examples cmake tools Makefile CMakeLists.txt |

@@ -30,6 +30,7 @@ void loud(void) { printf("loud"); }
 END
 printf '/* %s: TO%s */\n' later DO >>src/engine/loud.c
 { echo '/* long.c - too long. */'; yes '' | head -n 500; } >src/engine/long.c
+printf '/* %0100d */\n' 0 >>src/engine/loud.c
 printf '#!/bin/sh\n' >tools/nameless.sh
 
 found=$(FACET_SOURCE=$tree sh "$source/tests/test_house.sh" 2>/dev/null)

@@ -332,8 +332,8 @@ static void weights_on_a_4_bit_grid_come_out_exactly(void **state) {
             }
 }
 
-/* As a checkpoint of bfloat16 holds them: products rounded to eight bits, so that the scale is known
- * no better. The next code would be off by an eighth of the weight at least. */
+/* As a checkpoint of bfloat16 holds them: products rounded to eight bits, so that the scale is
+ * known no better. The next code would be off by an eighth of the weight at least. */
 static void weights_of_a_bfloat16_grid_come_out_as_trained(void **state) {
     (void)state;
     uint32_t seed = 5;

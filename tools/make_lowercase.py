@@ -26,8 +26,8 @@ def runs():
 
 
 def main():
-    print("/* lowercase_table.h - characters beyond ASCII that have a lower case; made by tools/make_lowercase.py from"
-          f" Unicode {unicodedata.unidata_version}. */")
+    print("/* lowercase_table.h - characters beyond ASCII that have a lower case; made by\n"
+          f" * tools/make_lowercase.py from Unicode {unicodedata.unidata_version}. */")
     print("/* first, last, step, what to add */")
     print("/* clang-format off */")
     for first, last, step, distance in runs():

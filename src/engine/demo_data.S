@@ -1,4 +1,5 @@
-/* demo_data.S - the embedded demo model, models/demo.facet, as bytes of the library; no bytes if there was no such file. */
+/* demo_data.S - the embedded demo model, models/demo.facet, as bytes of the library; no bytes if
+ * there was no such file. */
 
     .section .rodata
     .balign 4096 /* as a mapped file would lie */

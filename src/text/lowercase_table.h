@@ -1,4 +1,5 @@
-/* lowercase_table.h - characters beyond ASCII that have a lower case; made by tools/make_lowercase.py from Unicode 14.0.0. */
+/* lowercase_table.h - characters beyond ASCII that have a lower case; made by
+ * tools/make_lowercase.py from Unicode 14.0.0. */
 /* first, last, step, what to add */
 /* clang-format off */
 {0x00C0, 0x00D6, 1, 32},
