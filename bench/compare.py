@@ -44,7 +44,7 @@ def models_of(args):
                       [(n, files / f"short-{n}.litertlm") for n in (512, 4096)], litert)]
     full = [Facet("facet q4", "full", t, files / "e2b-q4.facet", args.facet),
             LlamaCpp("llama.cpp Q4_0", "full", t, files / "e2b-q4_0.gguf", llama)]
-    return {"short": short, "full": full}
+    return {"full": full, "short": short}
 
 
 def variants_of(programs, args):

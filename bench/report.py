@@ -28,7 +28,7 @@ def conditions(data):
     lines = [f"- {data['date']}, {'quick' if data['quick'] else 'full'}, {data['threads']} threads: `{' '.join(data['command'])}`",
              f"- {m['cpu']}, {m['cpus']} CPUs ({' '.join(m['flags'])}), {gigabytes(m['memory_bytes'])}, {m['kernel']}",
              f"- pages of {m['page_bytes'] // 1024} KiB, huge pages {m['huge_pages']}, governor {m['governor']}, "
-             f"at the end {data['pages']['AnonHugePages'] // 1024:,} MB anonymous and {data['pages']['FileHugePages'] // 1024:,} MB "
+             f"load average at the start {m['load_average'][0]:.2f}; at the end {data['pages']['AnonHugePages'] // 1024:,} MB anonymous and {data['pages']['FileHugePages'] // 1024:,} MB "
              "of cached files in huge pages"]
     lines += [f"- {name}: {version}" for name, version in data["versions"].items()]
     if data["missing"]:
@@ -58,15 +58,21 @@ def comparison(data, model):
     return [f"## {MODELS[model]}", "", *table(head, rows)]
 
 
+# Q4_0 has the bits of q4, 4.5 for a weight; int4 with a scale for a whole row has 4.
+INT4_OF_Q4 = 4 / 4.5
+
+
 def reading(data, model):
-    """What the weights that a token needs say about memory. Only facet says them; Q4_0 has as many bytes as q4."""
+    """What the weights that a token needs say about memory. facet says how many bytes they have; the peers' follow."""
     lines = []
     for program in data["programs"][model]:
         decode = summary.median(list(summary.values(data, model, program, ("decode", 0)).values()))
         own = program if program.startswith("facet") else "facet q4"
         per_token = summary.said(data, model, own, "bytes_per_token")
-        if decode is None or per_token is None or "LiteRT" in program:
+        if decode is None or per_token is None:
             continue
+        if program.startswith("LiteRT"):
+            per_token *= INT4_OF_Q4
         bandwidth = summary.said(data, model, own, "bandwidth_bytes_per_second")
         lines.append(f"- {program}: {gigabytes(per_token)} a token, {gigabytes(per_token * decode)}/s: "
                      f"{per_token * decode / bandwidth:.0%} of the {gigabytes(bandwidth)}/s that {data['threads']} threads read here in "
