@@ -544,7 +544,7 @@ static void what_is_no_checkpoint_is_refused(void **state) {
     assert_refused(&t, FCT_ERR_FORMAT, &err);
     tiny_write_text(&t, "x.gguf", "GGUF....");
     snprintf(path, sizeof path, "%s/x.gguf", t.folder);
-    assert_int_equal(fct_convert(path, tiny_out(&t, out), NULL, &err), FCT_ERR_UNSUPPORTED);
+    assert_int_equal(fct_convert(path, tiny_out(&t, out), NULL, &err), FCT_ERR_FORMAT);
     snprintf(path, sizeof path, "%s/config.json", t.folder);
     assert_int_equal(fct_convert(path, out, NULL, &err), FCT_ERR_ARGUMENT);
     snprintf(path, sizeof path, "%s/nothing", t.folder);

@@ -82,6 +82,25 @@ void fct_map_close(struct fct_mapping *mapping) {
     *mapping = (struct fct_mapping){.fd = -1};
 }
 
+fct_status fct_file_read_at(int fd, const char *name, uint64_t offset, void *out, size_t n_bytes,
+                            fct_error *err) {
+    size_t done = 0;
+    do {
+        ssize_t n = pread(fd, (char *)out + done, n_bytes - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return fct_fail_errno(err, "%s: cannot read", name);
+        if (n == 0) return fct_fail(err, FCT_ERR_IO, "%s: ended while it was being read", name);
+        done += (size_t)n;
+    } while (done < n_bytes);
+    return FCT_OK;
+}
+
+bool fct_file_is_at(int fd, const char *path) {
+    struct stat wanted, own;
+    return stat(path, &wanted) == 0 && fstat(fd, &own) == 0 && own.st_dev == wanted.st_dev &&
+           own.st_ino == wanted.st_ino;
+}
+
 /* Appends to *bytes up to the end of the file; stops and fails above limit. */
 static fct_status read_all(int fd, const char *path, size_t limit, void **bytes, size_t *capacity,
                            size_t *n_bytes, fct_error *err) {

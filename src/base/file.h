@@ -13,6 +13,14 @@ struct fct_mapping {
 fct_status fct_map_open(struct fct_mapping *mapping, const char *path, fct_error *err);
 void fct_map_close(struct fct_mapping *mapping);
 
+/* Reads n_bytes (not 0) at offset of the open file called name. A file may change or end under us:
+ * what is read so fails with FCT_ERR_IO, what is looked at through a map would be a fault of the
+ * bus. */
+fct_status fct_file_read_at(int fd, const char *name, uint64_t offset, void *out, size_t n_bytes,
+                            fct_error *err);
+/* Is the open file the one at path? */
+bool fct_file_is_at(int fd, const char *path);
+
 /* A small file read whole, with a NUL behind it; refuses files above limit bytes before reading.
  * The caller frees. */
 char *fct_file_read(const char *path, size_t limit, size_t *n_bytes, fct_error *err);
@@ -27,8 +35,8 @@ bool fct_is_file(const char *path);
  * renamed; free without it: removed. An existing target that is not a regular file is refused
  * before anything is written. */
 typedef struct fct_output fct_output;
-/* checks free space first */
-fct_output *fct_output_new(const char *path, uint64_t expected_bytes, fct_error *err);
+fct_output *fct_output_new(const char *path, uint64_t expected_bytes,
+                           fct_error *err); /* checks free space first */
 fct_status fct_output_write(fct_output *out, const void *bytes, size_t n_bytes, fct_error *err);
 uint64_t fct_output_position(const fct_output *out);
 /* Overwrites earlier bytes, for a header that is known last; within the first `limit`= any bytes
@@ -36,7 +44,6 @@ uint64_t fct_output_position(const fct_output *out);
 fct_status fct_output_patch(fct_output *out, uint64_t position, const void *bytes, size_t n_bytes,
                             fct_error *err);
 fct_status fct_output_finish(fct_output *out, fct_error *err); /* frees too, also when it fails */
-/* drops the part file; NULL is fine */
-void fct_output_free(fct_output *out);
+void fct_output_free(fct_output *out); /* drops the part file; NULL is fine */
 
 #endif

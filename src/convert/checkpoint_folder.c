@@ -9,6 +9,7 @@
 #include "convert/safetensors_source.h"
 #include "convert/source.h"
 #include "convert/tokenizer_json.h"
+#include "pack/config.h"
 
 enum { JSON_LIMIT = 16 << 20, README_LIMIT = 4 << 20, TEMPLATE_LIMIT = 4 << 20 };
 
@@ -100,6 +101,13 @@ static fct_status read_chat_template(fct_source *source, fct_error *err) {
 
 /* ---- the source ---- */
 
+/* Gemma 3 stores its norms' weights less one. */
+static float norm_shift(const fct_source *source) {
+    const json_t *type = json_object_get(fct_config_text_part(source->config), "model_type");
+    return json_is_string(type) && strcmp(json_string_value(type), "gemma3_text") == 0 ? 1.0f
+                                                                                       : 0.0f;
+}
+
 static fct_status read_vocabulary(const fct_source *source, uint8_t **block, size_t *n_bytes,
                                   fct_error *err) {
     *block = NULL;
@@ -137,6 +145,7 @@ fct_source *fct_source_open_folder(const char *path, fct_error *err) {
     source->name = folder_name(path, err);
     if (!source->path || !source->name) goto failed;
     if (read_configuration(source, err) != FCT_OK) goto failed;
+    source->norm_shift = norm_shift(source);
     if (read_licence(source, err) != FCT_OK) goto failed;
     if (read_chat_template(source, err) != FCT_OK) goto failed;
     if (fct_shards_open(source, path, err) != FCT_OK) goto failed;

@@ -17,6 +17,7 @@ static const XXH64_hash_t KNOWN_TEMPLATE = 0x6b025fb2ff9052d9;
 struct conversion {
     const fct_convert_options *options;
     const char *weights, *tables; /* names of schemes */
+    struct fct_loss *losses;      /* [plan.n_entries] */
     struct fct_plan_schemes schemes;
     fct_source *source;
     struct fct_config config;
@@ -61,7 +62,7 @@ static const char *without_layer(const char *name) {
 }
 static bool same_line(const struct fct_plan_entry *a, const struct fct_plan_entry *b) {
     return a->kind == b->kind && a->scheme == b->scheme && a->group == b->group &&
-           strcmp(without_layer(a->name), without_layer(b->name)) == 0;
+           a->exact == b->exact && strcmp(without_layer(a->name), without_layer(b->name)) == 0;
 }
 
 static void note_types(const struct conversion *c) {
@@ -83,7 +84,39 @@ static void note_types(const struct conversion *c) {
              : n > 1                       ? "matrices"
                                            : "matrix",
              (double)bytes / 1e6,
-             entry->fell_back ? "; its width is no multiple of the group asked for" : "");
+             entry->exact       ? "; the source's own codes"
+             : entry->fell_back ? "; its width is no multiple of the group asked for"
+                                : "");
+    }
+}
+
+/* Codes of the source that became other codes. */
+static bool is_requantized(const struct fct_plan_entry *entry) {
+    return entry->kind != FCT_PLAN_VECTOR && entry->scheme != FCT_F32 && !entry->exact &&
+           entry->from->scheme != FCT_F32;
+}
+
+/* One line for what was stored alike and has become alike. */
+static void note_losses(const struct conversion *c) {
+    const struct fct_plan_entry *entries = c->plan.entries;
+    char layout[64];
+    for (size_t i = 0; i < c->plan.n_entries; i++) {
+        struct fct_loss sum = {0, 0};
+        size_t n = 0, first = i;
+        if (!is_requantized(&entries[i])) continue;
+        for (size_t j = 0; j < c->plan.n_entries; j++)
+            if (is_requantized(&entries[j]) && same_line(&entries[i], &entries[j]) &&
+                strcmp(entries[i].from->dtype_name, entries[j].from->dtype_name) == 0) {
+                first = j < first ? j : first;
+                sum.error += c->losses[j].error;
+                sum.power += c->losses[j].power;
+                n++;
+            }
+        if (first != i) continue;
+        note(c, "%s%s: %s to %s: %zu of them, rms error %.2f %% of their rms",
+             n > 1 ? "layers.*." : "", n > 1 ? without_layer(entries[i].name) : entries[i].name,
+             entries[i].from->dtype_name, layout_text(&entries[i], layout), n,
+             100 * fct_loss_relative(&sum));
     }
 }
 
@@ -113,6 +146,7 @@ static void note_source(const struct conversion *c) {
 
 static fct_status read_options(struct conversion *c) {
     c->weights = c->options->weights ? c->options->weights : "q4";
+    c->schemes.keep = !c->options->weights;
     if (!fct_plan_parse_weights(c->weights, &c->schemes))
         return fct_fail(c->err, FCT_ERR_ARGUMENT,
                         "weights %s: not one of q4, q4-g64, q4-g128, q8, f32", c->weights);
@@ -138,7 +172,7 @@ static fct_status read_vocabulary(struct conversion *c) {
         c->chat = "gemma4";
     else if (fct_vocabulary_control(vocabulary, "<start_of_turn>") >= 0)
         c->chat = "gemma3";
-    int size = fct_vocabulary_size(vocabulary);
+    int size = fct_vocabulary_text_size(vocabulary);
     fct_vocabulary_free(vocabulary);
     if (size <= c->config.vocab_size) return FCT_OK;
     return fct_fail(c->err, FCT_ERR_FORMAT,
@@ -161,6 +195,8 @@ static fct_status read_source(struct conversion *c, const char *path) {
     c->source = fct_source_open(path, &failure);
     if (!c->source) return fct_fail(c->err, failure.code, "%s", failure.message);
     fct_status status = fct_plan_network(&c->plan, &c->config, c->source, c->schemes, c->err);
+    const char *made = status == FCT_OK ? fct_plan_weights_name(&c->plan) : NULL;
+    if (made) c->weights = made;
     if (status == FCT_OK) status = read_vocabulary(c);
     if (status == FCT_OK) status = read_expected(c);
     return status;
@@ -231,8 +267,12 @@ static fct_status write_tensors(struct conversion *c) {
         fct_stream_on_progress(stream, c->options->progress, c->options->user);
         status = FCT_OK;
     }
+    c->losses = fct_new_array(c->plan.n_entries, sizeof *c->losses, c->err);
+    if (!c->losses) status = FCT_ERR_MEMORY;
     for (size_t i = 0; i < c->plan.n_entries && status == FCT_OK; i++)
-        status = fct_stream_tensor(stream, &c->plan.entries[i], c->err);
+        status =
+            fct_stream_tensor(stream, &c->plan.entries[i],
+                              is_requantized(&c->plan.entries[i]) ? &c->losses[i] : NULL, c->err);
     if (status == FCT_OK && c->vocabulary)
         status = fct_pack_writer_write(c->writer, c->vocabulary, c->vocabulary_bytes, c->err);
     fct_stream_free(stream);
@@ -250,10 +290,12 @@ fct_status fct_convert(const char *source, const char *out, const fct_convert_op
     if (status == FCT_OK) status = begin_file(&c, out);
     if (status == FCT_OK) note_types(&c);
     if (status == FCT_OK) status = write_tensors(&c);
+    if (status == FCT_OK) note_losses(&c);
     if (status == FCT_OK) status = fct_pack_writer_finish(c.writer, err);
     fct_pack_writer_free(c.writer);
     json_decref(c.expected);
     fct_free(c.vocabulary);
+    fct_free(c.losses);
     fct_plan_free(&c.plan);
     fct_source_free(c.source);
     return status;

@@ -85,16 +85,27 @@ static void q8_group_scales(const float (*x)[FCT_LANES], int n, float scale[FCT_
         scale[r] = fct_half_float(fct_float_half(max[r] / INT8_MAX_CODE));
 }
 
+void fct_pack_group(enum fct_scheme scheme, int group, int g, const float (*codes)[FCT_STRIP],
+                    const uint16_t scales[FCT_STRIP], uint8_t *strip) {
+    size_t tile_bytes = fct_tile_bytes(scheme, group), code_bytes = (tile_bytes - FCT_LINE) / 2,
+           scale_bytes = FCT_STRIP * sizeof *scales;
+    uint8_t *tile = strip + (size_t)(g / 2) * tile_bytes;
+    memcpy(tile + (size_t)(g % 2) * scale_bytes, scales, scale_bytes);
+    uint8_t *units = tile + FCT_LINE + (size_t)(g % 2) * code_bytes;
+    if (scheme == FCT_Q4)
+        pack_q4_units(codes, group, units);
+    else
+        pack_q8_units(codes, group, units);
+}
+
 /* Strips with float16 scales of groups inside the tiles. */
 static fct_status pack_groups(enum fct_scheme scheme, int group, const float *x, int n_rows,
                               int columns, uint8_t *strip, struct fct_rows_origin origin,
                               fct_error *err) {
     float lanes[MAX_GROUP][FCT_LANES], code[MAX_GROUP][FCT_LANES], scale[FCT_LANES];
-    size_t tile_bytes = fct_tile_bytes(scheme, group), code_bytes = (tile_bytes - FCT_LINE) / 2;
+    uint16_t halves[FCT_STRIP];
     int n_groups = fct_padded_columns(scheme, group, columns) / group;
     for (int g = 0; g < n_groups; g++) {
-        uint8_t *tile = strip + (size_t)(g / 2) * tile_bytes,
-                *units = tile + FCT_LINE + (size_t)(g % 2) * code_bytes;
         load_lanes(x, n_rows, columns, g * group, group, lanes);
         bool q4 = scheme == FCT_Q4;
         if (q4)
@@ -106,15 +117,11 @@ static fct_status pack_groups(enum fct_scheme scheme, int group, const float *x,
                 return fail_too_large(
                     max_magnitude(x + (size_t)r * (size_t)columns, (size_t)columns), r, g * group,
                     origin, err);
-            uint16_t half = fct_float_half(scale[r]);
-            memcpy(tile + (size_t)(g % 2 * FCT_STRIP + r) * sizeof half, &half, sizeof half);
+            halves[r] = fct_float_half(scale[r]);
         }
         fct_round_codes(lanes, group, scale, q4 ? -8.0f : -INT8_MAX_CODE, q4 ? 7.0f : INT8_MAX_CODE,
                         code);
-        if (q4)
-            pack_q4_units(code, group, units);
-        else
-            pack_q8_units(code, group, units);
+        fct_pack_group(scheme, group, g, code, halves, strip);
     }
     return FCT_OK;
 }

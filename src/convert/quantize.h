@@ -19,6 +19,11 @@ fct_status fct_quantize_strip(enum fct_scheme scheme, int group, const float *x,
                               int columns, uint8_t *strip, struct fct_rows_origin origin,
                               fct_error *err);
 
+/* Puts group g of a strip with groups in its place: codes [group][16 rows], whole numbers (q4: -8
+ * .. 7, q8: -128 .. 127), and the float16 scales of the rows. */
+void fct_pack_group(enum fct_scheme scheme, int group, int g, const float (*codes)[FCT_STRIP],
+                    const uint16_t scales[FCT_STRIP], uint8_t *strip);
+
 /* Writes one row of a table, fct_table_row_bytes(scheme, blocks, columns) long. Schemes: FCT_F32,
  * FCT_Q8, FCT_Q4, the last with blocks of a multiple of 16 inputs. Fails as fct_quantize_strip
  * does. */

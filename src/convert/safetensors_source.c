@@ -3,11 +3,8 @@
 #include "convert/safetensors_source.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -208,21 +205,9 @@ static fct_status list_tensors(fct_source *source, const struct shards *shards, 
 
 /* ---- reading ---- */
 
-/* The file may change or end under us: it is read, not looked at through the map, which would be a
- * fault of the bus. */
 static fct_status read_at(const struct shard *shard, uint64_t offset, void *out, size_t n_bytes,
                           fct_error *err) {
-    size_t done = 0;
-    do { /* n_bytes is not 0: no tensor of the network is empty */
-        ssize_t n =
-            pread(shard->mapping.fd, (char *)out + done, n_bytes - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return fct_fail_errno(err, "%s: cannot read", shard->file);
-        if (n == 0)
-            return fct_fail(err, FCT_ERR_IO, "%s: ended while it was being read", shard->file);
-        done += (size_t)n;
-    } while (done < n_bytes);
-    return FCT_OK;
+    return fct_file_read_at(shard->mapping.fd, shard->file, offset, out, n_bytes, err);
 }
 
 static void widen(enum fct_dtype dtype, const uint16_t *half, size_t n, float *out) {
@@ -255,12 +240,8 @@ static fct_status read_rows(const fct_source *source, const struct fct_source_te
 
 static bool holds_file(const fct_source *source, const char *path) {
     const struct shards *shards = source->own;
-    struct stat wanted, own;
-    if (stat(path, &wanted) != 0) return false;
     for (size_t i = 0; i < shards->n; i++)
-        if (fstat(shards->list[i].mapping.fd, &own) == 0 && own.st_dev == wanted.st_dev &&
-            own.st_ino == wanted.st_ino)
-            return true;
+        if (fct_file_is_at(shards->list[i].mapping.fd, path)) return true;
     return false;
 }
 

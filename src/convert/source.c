@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "convert/gguf.h"
 #include "convert/name_list.h"
 
 static int compare_names(const void *a, const void *b) {
@@ -35,23 +36,23 @@ const struct fct_source_tensor *fct_source_find(const fct_source *source, const 
                    compare_names);
 }
 
-/* A file is no source yet; says what it is. */
-static fct_source *refuse_file(const char *path, fct_error *err) {
-    char start[4] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+/* A GGUF file says what it is in its first bytes, whatever its name. */
+static fct_source *open_file(const char *path, fct_error *err) {
+    uint8_t start[4];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return (void)fct_fail_errno(err, "%s", path), NULL;
-    ssize_t n = read(fd, start, sizeof start);
+    bool gguf = fct_file_read_at(fd, path, 0, start, sizeof start, NULL) == FCT_OK &&
+                fct_gguf_is_start(start, sizeof start);
     close(fd);
-    if (n == sizeof start && memcmp(start, "GGUF", sizeof start) == 0)
-        return fct_fail_null(err, FCT_ERR_UNSUPPORTED,
-                             "%s: is a GGUF file, which this version cannot convert", path);
-    return fct_fail_null(
-        err, FCT_ERR_ARGUMENT,
-        "%s: is a file; give the folder that holds config.json and the safetensors", path);
+    if (gguf) return fct_source_open_gguf(path, err);
+    return fct_fail_null(err, FCT_ERR_ARGUMENT,
+                         "%s: is no GGUF file; of a checkpoint give the folder that holds "
+                         "config.json and the safetensors",
+                         path);
 }
 
 fct_source *fct_source_open(const char *path, fct_error *err) {
-    return fct_is_folder(path) ? fct_source_open_folder(path, err) : refuse_file(path, err);
+    return fct_is_folder(path) ? fct_source_open_folder(path, err) : open_file(path, err);
 }
 
 void fct_source_free(fct_source *source) {

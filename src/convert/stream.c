@@ -22,6 +22,7 @@ struct fct_stream {
     uint8_t *blocks[2];
     float *rows; /* [threads][unit_floats] */
     size_t unit_floats;
+    struct fct_loss *losses; /* [threads] */
     fct_progress_fn progress;
     void *user;
     uint64_t done, total;
@@ -45,6 +46,7 @@ struct block {
     uint8_t *out;
     const uint8_t *previous; /* to be written first */
     size_t n_previous;
+    struct fct_loss *losses; /* [threads]; NULL: nobody wants to know */
     fct_status write_status;
     fct_error write_error;
     struct failure {
@@ -94,27 +96,48 @@ uint64_t fct_plan_bytes(const struct fct_plan *plan) {
 
 /* ---- one unit ---- */
 
-static fct_status make_unit(const struct block *b, int unit, float *rows, fct_error *err) {
+static fct_status make_vector(const struct fct_plan_entry *entry, float *rows, int n_rows,
+                              struct fct_rows_origin origin, uint8_t *out, fct_error *err) {
+    fct_status status = fct_check_finite(rows, (size_t)n_rows, 1, origin, err);
+    for (int i = 0; i < n_rows; i++) rows[i] = (rows[i] + entry->shift) * entry->scale;
+    memcpy(out, rows, (size_t)n_rows * sizeof *rows);
+    return status;
+}
+
+static fct_status make_table_rows(const struct fct_plan_entry *entry, const float *rows, int n_rows,
+                                  struct fct_rows_origin origin, uint8_t *out,
+                                  struct fct_loss *loss, fct_error *err) {
+    fct_status status = FCT_OK;
+    for (int r = 0; r < n_rows && status == FCT_OK; r++, origin.first_row++) {
+        const float *row = rows + (size_t)r * (size_t)entry->columns;
+        uint8_t *made = out + (size_t)r * row_bytes(entry);
+        status = fct_quantize_table_row(entry->scheme, entry->blocks, row, entry->columns, made,
+                                        origin, err);
+        if (status == FCT_OK && loss)
+            fct_loss_add_table_row(loss, entry->scheme, entry->blocks, row, entry->columns, made);
+    }
+    return status;
+}
+
+static fct_status make_unit(const struct block *b, int unit, float *rows, struct fct_loss *loss,
+                            fct_error *err) {
     const struct fct_plan_entry *entry = b->entry;
     const fct_source *source = b->stream->source;
     int n_rows = rows_of_unit(entry, b->cut, unit), first_row = unit * b->cut.rows;
     struct fct_rows_origin origin = {entry->from->name, first_row};
     uint8_t *out = b->out + (size_t)(unit - b->begin) * b->cut.bytes;
+    if (entry->exact)
+        return source->read_strip(source, entry->from, (uint64_t)first_row, n_rows, out, err);
     fct_status status =
         source->read_rows(source, entry->from, (uint64_t)first_row, (uint64_t)n_rows, rows, err);
     if (status != FCT_OK) return status;
-    if (entry->kind == FCT_PLAN_MATRIX)
-        return fct_quantize_strip(entry->scheme, entry->group, rows, n_rows, entry->columns, out,
-                                  origin, err);
-    if (entry->kind == FCT_PLAN_VECTOR) {
-        status = fct_check_finite(rows, (size_t)n_rows, 1, origin, err);
-        memcpy(out, rows, (size_t)n_rows * sizeof *rows);
-        return status;
-    }
-    for (int r = 0; r < n_rows && status == FCT_OK; r++, origin.first_row++)
-        status = fct_quantize_table_row(entry->scheme, entry->blocks,
-                                        rows + (size_t)r * (size_t)entry->columns, entry->columns,
-                                        out + (size_t)r * row_bytes(entry), origin, err);
+    if (entry->kind == FCT_PLAN_VECTOR) return make_vector(entry, rows, n_rows, origin, out, err);
+    if (entry->kind == FCT_PLAN_TABLE)
+        return make_table_rows(entry, rows, n_rows, origin, out, loss, err);
+    status = fct_quantize_strip(entry->scheme, entry->group, rows, n_rows, entry->columns, out,
+                                origin, err);
+    if (status == FCT_OK && loss)
+        fct_loss_add_strip(loss, entry->scheme, entry->group, rows, n_rows, entry->columns, out);
     return status;
 }
 
@@ -127,8 +150,9 @@ static void make_block(void *user, struct fct_team team) {
             fct_pack_writer_write(b->stream->writer, b->previous, b->n_previous, &b->write_error);
     float *rows = b->stream->rows + (size_t)team.index * b->stream->unit_floats;
     struct failure *failure = &b->failures[team.index];
+    struct fct_loss *loss = b->losses ? &b->losses[team.index] : NULL;
     for (int unit; failure->unit < 0 && (unit = atomic_fetch_add(&b->next, 1)) < b->end;)
-        if (make_unit(b, unit, rows, &failure->error) != FCT_OK) {
+        if (make_unit(b, unit, rows, loss, &failure->error) != FCT_OK) {
             failure->unit = unit;
             atomic_store(&b->next, b->end); /* what was claimed before is still finished */
         }
@@ -164,8 +188,18 @@ static size_t block_bytes(const struct block *b) {
     return bytes - (size_t)missing * row_bytes(b->entry);
 }
 
+/* The threads' losses, summed up and forgotten. */
+static void gather_loss(fct_stream *stream, struct fct_loss *loss) {
+    size_t n_threads = (size_t)fct_pool_size(stream->pool);
+    for (size_t i = 0; i < n_threads; i++) {
+        loss->error += stream->losses[i].error;
+        loss->power += stream->losses[i].power;
+    }
+    memset(stream->losses, 0, n_threads * sizeof *stream->losses);
+}
+
 fct_status fct_stream_tensor(fct_stream *stream, const struct fct_plan_entry *entry,
-                             fct_error *err) {
+                             struct fct_loss *loss, fct_error *err) {
     struct cut cut = cut_entry(entry);
     const uint8_t *previous = NULL;
     size_t n_previous = 0;
@@ -177,6 +211,7 @@ fct_status fct_stream_tensor(fct_stream *stream, const struct fct_plan_entry *en
                               .end = cut.n_units - begin < cut.per_block ? cut.n_units
                                                                          : begin + cut.per_block,
                               .out = stream->blocks[turn],
+                              .losses = loss ? stream->losses : NULL,
                               .previous = previous,
                               .n_previous = n_previous};
         fct_status status = run_block(&block, err);
@@ -187,6 +222,7 @@ fct_status fct_stream_tensor(fct_stream *stream, const struct fct_plan_entry *en
         if (stream->progress)
             stream->progress(stream->user, entry->name, stream->done, stream->total);
     }
+    if (loss) gather_loss(stream, loss);
     stream->done += n_previous;
     return fct_pack_writer_write(stream->writer, previous, n_previous, err);
 }
@@ -208,7 +244,8 @@ static fct_status allocate(fct_stream *stream, const struct fct_plan *plan, fct_
         if (!stream->blocks[i]) return FCT_ERR_MEMORY;
     }
     stream->rows = fct_new_array(n_threads * stream->unit_floats, sizeof *stream->rows, err);
-    return stream->rows ? FCT_OK : FCT_ERR_MEMORY;
+    stream->losses = fct_new_array(n_threads, sizeof *stream->losses, err);
+    return stream->rows && stream->losses ? FCT_OK : FCT_ERR_MEMORY;
 }
 
 fct_stream *fct_stream_new(const fct_source *source, const struct fct_plan *plan,
@@ -229,6 +266,7 @@ void fct_stream_free(fct_stream *stream) {
     fct_free(stream->blocks[0]);
     fct_free(stream->blocks[1]);
     fct_free(stream->rows);
+    fct_free(stream->losses);
     fct_free(stream);
 }
 

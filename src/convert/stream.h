@@ -4,6 +4,7 @@
 #define FCT_CONVERT_STREAM_H
 
 #include "base/threads.h"
+#include "convert/loss.h"
 #include "convert/tensor_plan.h"
 #include "pack/writer.h"
 
@@ -18,9 +19,10 @@ void fct_stream_free(fct_stream *stream);
 /* Called with the bytes written so far, now and then; NULL: nobody. */
 void fct_stream_on_progress(fct_stream *stream, fct_progress_fn progress, void *user);
 
-/* Reads, quantizes and writes one tensor. The file does not depend on the number of threads. */
+/* Reads, quantizes and writes one tensor. The file does not depend on the number of threads. Adds
+ * what quantizing lost to *loss, unless that is NULL. */
 fct_status fct_stream_tensor(fct_stream *stream, const struct fct_plan_entry *entry,
-                             fct_error *err);
+                             struct fct_loss *loss, fct_error *err);
 
 /* Bytes that an entry, or all of them, take in the packed file. */
 uint64_t fct_plan_entry_bytes(const struct fct_plan_entry *entry);

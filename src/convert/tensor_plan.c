@@ -64,6 +64,19 @@ static void find_origin(struct planning *p, const char *origin, struct fct_plan_
         fct_name_list_add(&p->missing, origin);
 }
 
+/* What was asked for, or what the source has; a matrix of other columns gets another group. */
+static void choose_layout(const struct planning *p, struct fct_plan_entry *entry) {
+    const struct fct_source_tensor *from = entry->from;
+    bool own = p->schemes.keep && from && from->scheme != FCT_F32;
+    enum fct_scheme scheme = own ? from->scheme : p->schemes.weights;
+    int group = own ? from->group : p->schemes.group;
+    entry->scheme = scheme;
+    entry->group = group;
+    entry->exact = from && from->exact && from->scheme == scheme && from->group == group;
+    if (!entry->exact) fct_choose_layout(&entry->scheme, &entry->group, entry->columns);
+    entry->fell_back = entry->scheme != scheme || entry->group != group;
+}
+
 /* Adds an entry that is filled from the source's tensor called origin; NULL: called like the entry.
  */
 static void add(struct planning *p, const char *name, const char *origin,
@@ -73,6 +86,7 @@ static void add(struct planning *p, const char *name, const char *origin,
     snprintf(entry.name, sizeof entry.name, "%s%s", p->prefix, name);
     if (p->source) find_origin(p, origin ? origin : entry.name, &entry);
     if (p->source && !entry.from) return;
+    if (entry.kind == FCT_PLAN_MATRIX) choose_layout(p, &entry);
     if (p->status == FCT_OK)
         p->status = fct_grow((void **)&plan->entries, &plan->capacity, plan->n_entries + 1,
                              sizeof entry, p->err);
@@ -81,20 +95,23 @@ static void add(struct planning *p, const char *name, const char *origin,
 
 static void add_matrix(struct planning *p, const char *name, const char *origin, int rows,
                        int columns) {
-    struct fct_plan_entry entry = {.kind = FCT_PLAN_MATRIX, .rows = rows, .columns = columns};
-    entry.scheme = p->schemes.weights;
-    entry.group = p->schemes.group;
-    fct_choose_layout(&entry.scheme, &entry.group, columns);
-    entry.fell_back = entry.scheme != p->schemes.weights || entry.group != p->schemes.group;
-    add(p, name, origin, entry);
+    add(p, name, origin,
+        (struct fct_plan_entry){.kind = FCT_PLAN_MATRIX, .rows = rows, .columns = columns});
 }
 
 static void matrix(struct planning *p, const char *name, int rows, int columns) {
     add_matrix(p, name, NULL, rows, columns);
 }
 
-static void vector(struct planning *p, const char *name, int n) {
-    add(p, name, NULL, (struct fct_plan_entry){.kind = FCT_PLAN_VECTOR, .rows = n, .columns = 1});
+static void add_vector(struct planning *p, const char *name, int n, float shift, float scale) {
+    add(p, name, NULL,
+        (struct fct_plan_entry){
+            .kind = FCT_PLAN_VECTOR, .rows = n, .columns = 1, .shift = shift, .scale = scale});
+}
+
+/* A norm's weights, made such that they are multiplied with as they are. */
+static void norm(struct planning *p, const char *name, int n) {
+    add_vector(p, name, n, p->source ? p->source->norm_shift : 0.0f, 1.0f);
 }
 
 static void table(struct planning *p, const char *name, int rows, int columns, int blocks) {
@@ -113,27 +130,29 @@ static void plan_layer(struct planning *p, const struct fct_config *c, int i) {
     int hidden = c->hidden_size, d = layer->head_dim, kv = layer->n_kv_heads * d,
         wide = layer->intermediate_size;
     snprintf(p->prefix, sizeof p->prefix, "layers.%d.", i);
-    vector(p, "input_layernorm.weight", hidden);
+    norm(p, "input_layernorm.weight", hidden);
     matrix(p, "self_attn.q_proj.weight", c->n_heads * d, hidden);
     if (layer->own_kv) {
         matrix(p, "self_attn.k_proj.weight", kv, hidden);
         if (!layer->keys_as_values) matrix(p, "self_attn.v_proj.weight", kv, hidden);
     }
-    vector(p, "self_attn.q_norm.weight", d);
-    if (layer->own_kv) vector(p, "self_attn.k_norm.weight", d);
+    /* The scale of the scores goes into the queries: attention itself knows none. */
+    add_vector(p, "self_attn.q_norm.weight", d, p->source ? p->source->norm_shift : 0.0f,
+               c->query_scale);
+    if (layer->own_kv) norm(p, "self_attn.k_norm.weight", d);
     matrix(p, "self_attn.o_proj.weight", hidden, c->n_heads * d);
-    vector(p, "post_attention_layernorm.weight", hidden);
-    vector(p, "pre_feedforward_layernorm.weight", hidden);
+    norm(p, "post_attention_layernorm.weight", hidden);
+    norm(p, "pre_feedforward_layernorm.weight", hidden);
     matrix(p, "mlp.gate_proj.weight", wide, hidden);
     matrix(p, "mlp.up_proj.weight", wide, hidden);
     matrix(p, "mlp.down_proj.weight", hidden, wide);
-    vector(p, "post_feedforward_layernorm.weight", hidden);
+    norm(p, "post_feedforward_layernorm.weight", hidden);
     if (c->per_layer_size) {
         matrix(p, "per_layer_input_gate.weight", c->per_layer_size, hidden);
         matrix(p, "per_layer_projection.weight", hidden, c->per_layer_size);
-        vector(p, "post_per_layer_input_norm.weight", hidden);
+        norm(p, "post_per_layer_input_norm.weight", hidden);
     }
-    vector(p, "layer_scalar", 1);
+    if (c->has_layer_scalar) add_vector(p, "layer_scalar", 1, 0.0f, 1.0f);
     p->prefix[0] = 0;
 }
 
@@ -141,10 +160,10 @@ static void plan_network(struct planning *p, const struct fct_config *c) {
     int per_layer = c->n_layers * c->per_layer_size;
     if (per_layer) {
         matrix(p, "per_layer_model_projection.weight", per_layer, c->hidden_size);
-        vector(p, "per_layer_projection_norm.weight", c->per_layer_size);
+        norm(p, "per_layer_projection_norm.weight", c->per_layer_size);
     }
     for (int i = 0; i < c->n_layers; i++) plan_layer(p, c, i);
-    vector(p, "norm.weight", c->hidden_size);
+    norm(p, "norm.weight", c->hidden_size);
     add_matrix(p, "lm_head.weight", c->tied_head ? "embed_tokens.weight" : NULL, c->vocab_size,
                c->hidden_size);
     table(p, "embed_tokens.weight", c->vocab_size, c->hidden_size, 1);
@@ -181,7 +200,7 @@ static fct_status count_leftovers(struct planning *p, const struct fct_config *c
         planned[p->plan->entries[i].from - p->source->tensors] = true;
     for (size_t i = 0; i < p->source->n_tensors; i++) {
         const char *name = p->source->tensors[i].name;
-        if (planned[i] || is_idle_kv(name, c)) continue;
+        if (planned[i] || is_idle_kv(name, c) || strcmp(name, FCT_SOURCE_ROPE_FREQS) == 0) continue;
         if (is_other_modality(name))
             p->plan->n_other_modalities++;
         else
@@ -239,23 +258,39 @@ void fct_plan_free(struct fct_plan *plan) {
 
 /* ---- names of schemes ---- */
 
+static const struct {
+    const char *name;
+    enum fct_scheme scheme;
+    int group;
+} known_weights[] = {{"q4", FCT_Q4, 32},
+                     {"q4-g64", FCT_Q4, 64},
+                     {"q4-g128", FCT_Q4, 128},
+                     {"q8", FCT_Q8, 32},
+                     {"f32", FCT_F32, 0}};
+enum { N_KNOWN_WEIGHTS = sizeof known_weights / sizeof *known_weights };
+
 bool fct_plan_parse_weights(const char *name, struct fct_plan_schemes *schemes) {
-    static const struct {
-        const char *name;
-        enum fct_scheme scheme;
-        int group;
-    } known[] = {{"q4", FCT_Q4, 32},
-                 {"q4-g64", FCT_Q4, 64},
-                 {"q4-g128", FCT_Q4, 128},
-                 {"q8", FCT_Q8, 32},
-                 {"f32", FCT_F32, 0}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i].name) == 0) {
-            schemes->weights = known[i].scheme;
-            schemes->group = known[i].group;
+    for (size_t i = 0; i < N_KNOWN_WEIGHTS; i++)
+        if (strcmp(name, known_weights[i].name) == 0) {
+            schemes->weights = known_weights[i].scheme;
+            schemes->group = known_weights[i].group;
             return true;
         }
     return false;
+}
+
+const char *fct_plan_weights_name(const struct fct_plan *plan) {
+    const struct fct_plan_entry *first = NULL;
+    for (size_t i = 0; i < plan->n_entries; i++) {
+        const struct fct_plan_entry *entry = &plan->entries[i];
+        if (entry->kind != FCT_PLAN_MATRIX || entry->fell_back) continue;
+        if (!first) first = entry;
+        if (entry->scheme != first->scheme || entry->group != first->group) return "mixed";
+    }
+    for (size_t i = 0; first && i < N_KNOWN_WEIGHTS; i++)
+        if (known_weights[i].scheme == first->scheme && known_weights[i].group == first->group)
+            return known_weights[i].name;
+    return first ? "mixed" : NULL;
 }
 
 bool fct_plan_parse_tables(const char *name, struct fct_plan_schemes *schemes) {

@@ -14,9 +14,11 @@ struct fct_plan_entry {
     char name[80];     /* in the packed file */
     int rows, columns; /* a vector: its elements, 1 */
     enum fct_scheme scheme;
-    int group;      /* of a matrix */
-    int blocks;     /* of a table */
-    bool fell_back; /* the scheme or group asked for did not divide the columns */
+    int group;          /* of a matrix */
+    int blocks;         /* of a table */
+    bool fell_back;     /* the scheme or group asked for did not divide the columns */
+    bool exact;         /* the source's own codes and scales, as they are */
+    float shift, scale; /* of a vector: value = (the source's + shift) * scale */
     const struct fct_source_tensor *from; /* the source's */
 };
 
@@ -34,6 +36,7 @@ struct fct_plan_schemes {
     enum fct_scheme weights;
     int group;
     enum fct_scheme tables;
+    bool keep; /* matrices whose source is quantized stay as close to it as can be */
 };
 
 /* Lists what config asks for and finds it in source (NULL: lists only). Missing tensors are an
@@ -50,6 +53,9 @@ void fct_plan_free(struct fct_plan *plan);
 
 /* "q4-g64" and the like for the linear layers; false if there is no such scheme. */
 bool fct_plan_parse_weights(const char *name, struct fct_plan_schemes *schemes);
+/* What the matrices of the plan are, those that fell back not counted: "q4-g64" and the like,
+ * "mixed"; NULL if there are none. */
+const char *fct_plan_weights_name(const struct fct_plan *plan);
 /* "q4", "q8", "f32" for the tables. */
 bool fct_plan_parse_tables(const char *name, struct fct_plan_schemes *schemes);
 

@@ -101,9 +101,9 @@ static fct_status open_text(fct_model *model, fct_error *err) {
     if (!block) return FCT_ERR_FORMAT;
     model->vocabulary = fct_vocabulary_open(block, n_bytes, err);
     if (!model->vocabulary) return FCT_ERR_FORMAT;
-    if (fct_vocabulary_size(model->vocabulary) > model->config.vocab_size)
+    if (fct_vocabulary_text_size(model->vocabulary) > model->config.vocab_size)
         return fct_fail(err, FCT_ERR_FORMAT, "%s: the tokenizer has %d pieces, the network only %d",
-                        fct_pack_path(model->pack), fct_vocabulary_size(model->vocabulary),
+                        fct_pack_path(model->pack), fct_vocabulary_text_size(model->vocabulary),
                         model->config.vocab_size);
     model->bos_id = fct_vocabulary_control(model->vocabulary, "<bos>");
     const char *chat = fct_pack_metadata(model->pack, "chat");
@@ -145,7 +145,7 @@ fct_model_info fct_model_describe(const fct_model *model) {
     const char *weights = fct_pack_metadata(model->pack, "weights"),
                *source = fct_pack_metadata(model->pack, "source");
     return (fct_model_info){
-        .architecture = "gemma4",
+        .architecture = model->config.family,
         .weights = weights ? weights : "unknown",
         .source = source ? source : "unknown",
         .kernels = model->kernels->name,

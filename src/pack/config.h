@@ -18,14 +18,19 @@ struct fct_layer_config {
     int intermediate_size;
 };
 
-/* inv_freq[i] = theta^(-2i / head_dim) for i < partial * head_dim / 2; the other pairs do not
- * rotate. */
+/* inv_freq[i] = theta^(-2i / head_dim) / factor for i < partial * head_dim / 2; the other pairs do
+ * not rotate. */
 struct fct_rope_config {
     double theta;
     double partial; /* 0 < partial <= 1 */
+    double factor;
 };
 
 struct fct_config {
+    const char *family;    /* "gemma4", "gemma3" */
+    bool has_value_norm;   /* values are normed, without a weight */
+    bool has_layer_scalar; /* the stream is multiplied with one at the end of each layer */
+    float query_scale;     /* of the scores; q_norm's weights in a packed file hold it already */
     int hidden_size, n_layers, n_heads, vocab_size;
     int per_layer_size;       /* hidden_size_per_layer_input; 0: no per-layer embeddings */
     int per_layer_vocab_size; /* rows of embed_tokens_per_layer */

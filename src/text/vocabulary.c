@@ -74,6 +74,12 @@ static int checked(const fct_vocabulary *v, uint32_t id) {
 
 int fct_vocabulary_size(const fct_vocabulary *v) { return (int)v->counts.n_pieces; }
 
+int fct_vocabulary_text_size(const fct_vocabulary *v) {
+    int size = (int)v->counts.n_pieces;
+    while (size > 0 && fct_vocabulary_is_control(v, size - 1)) size--;
+    return size;
+}
+
 const char *fct_vocabulary_piece(const fct_vocabulary *v, int id, size_t *n_bytes) {
     *n_bytes = 0;
     if (!known(v, id)) return NULL;

@@ -16,6 +16,8 @@ void fct_vocabulary_free(fct_vocabulary *vocabulary);
 /* Ids run from 0 to size - 1; some may have no piece. The size may exceed the model's vocab_size
  * (Gemma 3 has a media token more than rows of its text models). */
 int fct_vocabulary_size(const fct_vocabulary *vocabulary);
+/* One more than the highest id that is no control token: what a network must have rows for. */
+int fct_vocabulary_text_size(const fct_vocabulary *vocabulary);
 /* UTF-8 with U+2581 for space, not NUL-terminated; NULL if there is no such piece. */
 const char *fct_vocabulary_piece(const fct_vocabulary *vocabulary, int id, size_t *n_bytes);
 bool fct_vocabulary_is_control(const fct_vocabulary *vocabulary, int id);

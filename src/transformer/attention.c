@@ -23,7 +23,8 @@ static void rotate(const struct fct_pass *p, bool full, int t, float *x) {
                      s->half[full]);
 }
 
-/* Norms and rotates key head `head` of token t, norms its value, and puts both into the cache. */
+/* Norms and rotates key head `head` of token t, norms its value if the network does, and puts both
+ * into the cache. */
 static void cache_head(const struct fct_pass *p, int layer, int t, int head) {
     const struct fct_layer_config *shape = &p->config->layers[layer];
     const struct fct_layer_weights *w = &p->weights->layers[layer];
@@ -32,7 +33,8 @@ static void cache_head(const struct fct_pass *p, int layer, int t, int head) {
     size_t at = (size_t)t * (size_t)(shape->n_kv_heads * d) + (size_t)(head * d);
     float *key = s->keys + at, *value = s->values + at;
     float eps = p->config->rms_norm_eps;
-    p->kernels->rms_norm(shape->keys_as_values ? key : value, NULL, d, eps, value);
+    if (p->config->has_value_norm)
+        p->kernels->rms_norm(shape->keys_as_values ? key : value, NULL, d, eps, value);
     p->kernels->rms_norm(key, w->k_norm, d, eps, key);
     rotate(p, shape->full, t, key);
     fct_kv_layer_store(&p->cache->layers[layer], p->cache->type, p->kernels, head,

@@ -12,6 +12,7 @@ static void layer(const struct fct_pass *p, struct fct_team team, int i, struct 
     if (live.begin == live.end) return;
     fct_mlp_block(p, team, i, live);
     if (p->config->per_layer_size) fct_per_layer_block(p, team, i, live);
+    if (!p->config->has_layer_scalar) return;
     struct fct_span mine = fct_token_share(team, live);
     for (int t = mine.begin; t < mine.end; t++) {
         float *h = s->hidden.values + (size_t)t * (size_t)hidden;

@@ -52,10 +52,11 @@ static fct_status find_rope_shape(struct fct_scratch *s, const struct fct_config
 
 static void fill_frequencies(struct fct_scratch *s, const struct fct_config *config) {
     for (int kind = 0; kind < 2; kind++) {
-        float theta = (float)(kind ? config->rope_full.theta : config->rope_sliding.theta);
+        const struct fct_rope_config *rope = kind ? &config->rope_full : &config->rope_sliding;
+        float theta = (float)rope->theta, factor = (float)rope->factor;
         for (int i = 0; i < s->n_pairs[kind]; i++)
             s->inverse_frequencies[kind][i] =
-                1.0f / powf(theta, (float)(2 * i) / (float)(2 * s->half[kind]));
+                1.0f / powf(theta, (float)(2 * i) / (float)(2 * s->half[kind])) / factor;
     }
 }
 

@@ -71,8 +71,10 @@ static void open_layer(struct opening *o, struct fct_layer_weights *w, const str
                c->per_layer_size);
         w->post_per_layer_norm = vector(o, "post_per_layer_input_norm.weight", hidden);
     }
-    const float *scalar = vector(o, "layer_scalar", 1);
-    w->scalar = scalar ? *scalar : 0;
+    if (c->has_layer_scalar) {
+        const float *scalar = vector(o, "layer_scalar", 1);
+        w->scalar = scalar ? *scalar : 0;
+    }
     o->prefix[0] = 0;
 }
 
