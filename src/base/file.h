@@ -35,8 +35,8 @@ bool fct_is_file(const char *path);
  * renamed; free without it: removed. An existing target that is not a regular file is refused
  * before anything is written. */
 typedef struct fct_output fct_output;
-fct_output *fct_output_new(const char *path, uint64_t expected_bytes,
-                           fct_error *err); /* checks free space first */
+/* checks free space first */
+fct_output *fct_output_new(const char *path, uint64_t expected_bytes, fct_error *err);
 fct_status fct_output_write(fct_output *out, const void *bytes, size_t n_bytes, fct_error *err);
 uint64_t fct_output_position(const fct_output *out);
 /* Overwrites earlier bytes, for a header that is known last; within the first `limit`= any bytes
@@ -44,6 +44,7 @@ uint64_t fct_output_position(const fct_output *out);
 fct_status fct_output_patch(fct_output *out, uint64_t position, const void *bytes, size_t n_bytes,
                             fct_error *err);
 fct_status fct_output_finish(fct_output *out, fct_error *err); /* frees too, also when it fails */
-void fct_output_free(fct_output *out); /* drops the part file; NULL is fine */
+/* drops the part file; NULL is fine */
+void fct_output_free(fct_output *out);
 
 #endif
