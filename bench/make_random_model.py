@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""make_random_model.py - writes a Gemma 4 E2B (or E4B) checkpoint with random weights, in the public layout, for measuring speed and memory.
+"""make_random_model.py - writes a Gemma 4 E2B (or E4B) checkpoint with random weights, in the public layout.
 
-The project's own tool, the one that its peers were first measured with. Text part only, bfloat16, sharded safetensors with an index, names as in the public checkpoint (9.3 GB for E2B).
-Answers are noise; shapes, sizes and the work per token are the real ones.
+The project's own tool for measuring speed and memory, the one that its peers were first measured with. Text part only,
+bfloat16, sharded safetensors with an index, names as in the public checkpoint (9.3 GB for E2B). Answers are noise; shapes,
+sizes and the work per token are the real ones.
 
     pip install numpy
     python make_random_model.py --out e2b-random            full size

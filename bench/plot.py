@@ -4,7 +4,7 @@ from xml.sax.saxutils import escape
 import summary
 
 COLOURS = ["#1f6f8b", "#7fb7c9", "#d1495b", "#edae49", "#8d6b94"]
-WIDTH, LEFT, RIGHT, BAR, GAP = 860, 240, 90, 16, 12
+WIDTH, LEFT, RIGHT, BAR, GAP = 900, 320, 90, 16, 12
 BARS_WIDTH = WIDTH - LEFT - RIGHT
 
 
@@ -42,7 +42,8 @@ def group(drawing, data, model, task, programs):
     if not bars:
         return
     largest = max(bars.values())
-    drawing.text(LEFT - 10, drawing.y + BAR * len(bars) / 2 + 3, summary.label(*task), anchor="end", size=12)
+    words = summary.label(*task) + (" (less is better)" if task[0] in summary.SMALLER_IS_BETTER else "")
+    drawing.text(LEFT - 10, drawing.y + BAR * len(bars) / 2 + 3, words, anchor="end", size=12)
     for name, value in bars.items():
         width = BARS_WIDTH * value / largest if largest else 0
         drawing.bar(drawing.y, width, programs[name])

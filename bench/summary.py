@@ -2,7 +2,7 @@
 import statistics
 
 LABELS = {"prefill": "prompt of {} tokens, tok/s", "decode": "answer behind {} tokens, tok/s",
-          "first": "first token of {} tokens' prompt, s", "memory": "peak memory, {} tokens' prompt, MB"}
+          "first": "first token, prompt of {} tokens, s", "memory": "peak memory, prompt of {} tokens, MB"}
 SMALLER_IS_BETTER = ("first", "memory")
 
 
