@@ -39,7 +39,7 @@ INLINE __m256i end_run(enum fct_scheme SCHEME, __m256i sum, __m256i run) {
                             : _mm256_add_epi32(sum, _mm256_madd_epi16(run, _mm256_set1_epi16(1)));
 }
 
-#include "kernels/attend_256.h"
+#include "kernels/float_256.h"
 #include "kernels/matmul_256.h"
 
 #include "kernels/attend_ops.h"

@@ -85,8 +85,34 @@ static void score_block(enum fct_kv_type type, const void *keys, int head_dim, c
 }
 
 static void value_block(enum fct_kv_type type, const void *values, int head_dim,
-                        const float *weights, int n, int begin, int end, float *out) {
-    FOR_TYPES(type, n, value_queries, values, head_dim, weights, begin, end, out)
+                        const float *weights, int n, int begin, int end, float *out){
+    FOR_TYPES(type, n, value_queries, values, head_dim, weights, begin, end, out)}
+
+/* A register a token. */
+INLINE void add_products_of(int TOKENS, const float (*weights)[FCT_STRIP], int n, const float *x,
+                            size_t x_stride, float (*a)[FCT_STRIP]) {
+    __m512 sums[8];
+    UNROLL for (int t = 0; t < TOKENS; t++) sums[t] = _mm512_loadu_ps(a[t]);
+    for (int i = 0; i < n; i++) {
+        __m512 weight = _mm512_loadu_ps(weights[i]);
+        UNROLL for (int t = 0; t < TOKENS; t++) sums[t] =
+            _mm512_fmadd_ps(_mm512_set1_ps(x[(size_t)t * x_stride + (size_t)i]), weight, sums[t]);
+    }
+    UNROLL for (int t = 0; t < TOKENS; t++) _mm512_storeu_ps(a[t], sums[t]);
+}
+
+#define FCT_OWN_ADD_PRODUCTS
+static void add_products(const float (*weights)[FCT_STRIP], int n, const float *x, size_t x_stride,
+                         int n_tokens, float (*a)[FCT_STRIP]) {
+    int t = 0;
+    if (n_tokens == 8) {
+        add_products_of(8, weights, n, x, x_stride, a);
+        return;
+    }
+    for (; t + 4 <= n_tokens; t += 4)
+        add_products_of(4, weights, n, x + (size_t)t * x_stride, x_stride, a + t);
+    for (; t < n_tokens; t++)
+        add_products_of(1, weights, n, x + (size_t)t * x_stride, x_stride, a + t);
 }
 
 #include "kernels/attend_ops.h"

@@ -33,7 +33,7 @@ INLINE __m256i end_run(enum fct_scheme SCHEME, __m256i sum, __m256i run) {
     return run;
 }
 
-#include "kernels/attend_256.h"
+#include "kernels/float_256.h"
 #include "kernels/matmul_256.h"
 
 #include "kernels/attend_ops.h"

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { FLOAT_TOKENS = 8 };
+enum { FLOAT_TOKENS = 8 }; /* of one pass over the weights */
 
 /* weights[input][row] of n inputs, starting with input `start`, a multiple of the run's length. */
 static inline void unpack_floats(const struct fct_matrix *w, int strip, int start, int n,
@@ -22,22 +22,17 @@ static inline void unpack_floats(const struct fct_matrix *w, int strip, int star
             weights[i][row] = (float)codes[i][row] * scales[row];
 }
 
-/* a[token][row] += x[token] . weights of n inputs, in order. */
+/* A table's file may bring its own add_products, and define FCT_OWN_ADD_PRODUCTS before it includes this. */
+#ifndef FCT_OWN_ADD_PRODUCTS
+/* a[token][row] += x[token] . weights of n inputs, in order; up to FLOAT_TOKENS tokens. */
 static inline void add_products(const float (*weights)[FCT_STRIP], int n, const float *x,
                                 size_t x_stride, int n_tokens, float a[][FCT_STRIP]) {
-    if (n_tokens == FLOAT_TOKENS) {
-        for (int i = 0; i < n; i++)
-            for (int t = 0; t < FLOAT_TOKENS; t++)
-                for (int row = 0; row < FCT_STRIP; row++)
-                    a[t][row] =
-                        fmaf(x[(size_t)t * x_stride + (size_t)i], weights[i][row], a[t][row]);
-        return;
-    }
-    for (int t = 0; t < n_tokens; t++)
-        for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++)
+        for (int t = 0; t < n_tokens; t++)
             for (int row = 0; row < FCT_STRIP; row++)
                 a[t][row] = fmaf(x[(size_t)t * x_stride + (size_t)i], weights[i][row], a[t][row]);
 }
+#endif
 
 static inline void matmul_f32(const struct fct_matrix *w, const float *x, size_t x_stride,
                               int n_tokens, int begin, int end, float *y, size_t y_stride) {

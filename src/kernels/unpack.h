@@ -38,18 +38,17 @@ static inline void run_scales(const struct fct_matrix *w, int strip, int run,
         scales[row] = fct_half_float(((const uint16_t *)halves)[row]);
 }
 
-/* codes[input][row] of n inputs (blocks.h says where they lie). */
+/* codes[input][row] of n inputs. Four inputs of a row are a word, so that a shift finds one input of all rows. */
 static inline void unpack_codes(enum fct_scheme scheme, const uint8_t *units, int n,
                                 int8_t codes[][FCT_STRIP]) {
-    int per_byte = 8 / fct_scheme_bits(scheme), bits = fct_scheme_bits(scheme);
-    int mask = (1 << bits) - 1, offset = scheme == FCT_Q4 ? 8 : 2;
+    int bits = fct_scheme_bits(scheme), per_byte = 8 / bits;
+    uint32_t mask = (1u << bits) - 1, offset = scheme == FCT_Q4 ? 8 : scheme == FCT_Q2 ? 2 : 0;
     for (int input = 0; input < n; input++) {
-        const uint8_t *unit = units + (size_t)(input / (4 * per_byte)) * 64 + input % 4;
-        int shift = input / 4 % per_byte * bits;
+        uint32_t words[FCT_STRIP];
+        int shift = input % 4 * 8 + input / 4 % per_byte * bits;
+        memcpy(words, units + (size_t)(input / (4 * per_byte)) * 64, sizeof words);
         for (int row = 0; row < FCT_STRIP; row++)
-            codes[input][row] = scheme == FCT_Q8
-                                    ? (int8_t)unit[4 * row]
-                                    : (int8_t)((unit[4 * row] >> shift & mask) - offset);
+            codes[input][row] = (int8_t)((words[row] >> shift & mask) - offset);
     }
 }
 

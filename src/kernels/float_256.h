@@ -1,10 +1,10 @@
-/* attend_256.h - attention over a block of the KV cache with 256-bit registers, for avx2.c and
- * avxvnni.c.
+/* float_256.h - attention over a block of the KV cache, and products of floats, with 256-bit
+ * registers: for avx2.c and avxvnni.c.
  *
- * Two registers of 8 lanes x up to four queries at a time; of eight queries, the second four find
- * the block in L1. */
-#ifndef FCT_KERNELS_ATTEND_256_H
-#define FCT_KERNELS_ATTEND_256_H
+ * Two registers of 8 lanes x up to four queries or tokens at a time; of eight queries, the second
+ * four find the block in L1. */
+#ifndef FCT_KERNELS_FLOAT_256_H
+#define FCT_KERNELS_FLOAT_256_H
 
 #define FCT_OWN_ATTEND_BLOCKS
 
@@ -90,6 +90,35 @@ static void value_block(enum fct_kv_type type, const void *values, int head_dim,
                         const float *weights, int n, int begin, int end, float *out) {
     for (; n > 0; n -= 4, weights += 4 * FCT_KV_CHUNK, out += 4 * (size_t)head_dim)
         FOR_TYPES(type, n, value_queries, values, head_dim, weights, begin, end, out)
+}
+
+/* ---- products of floats: two registers a token ---- */
+
+INLINE void add_products_of(int TOKENS, const float (*weights)[FCT_STRIP], int n, const float *x,
+                            size_t x_stride, float (*a)[FCT_STRIP]) {
+    __m256 sums[2][4];
+    UNROLL for (int t = 0; t < TOKENS; t++) UNROLL for (int h = 0; h < 2; h++) sums[h][t] =
+        _mm256_loadu_ps(a[t] + 8 * h);
+    for (int i = 0; i < n; i++) {
+        __m256 upper = _mm256_loadu_ps(weights[i]), lower = _mm256_loadu_ps(weights[i] + 8);
+        UNROLL for (int t = 0; t < TOKENS; t++) {
+            __m256 input = _mm256_set1_ps(x[(size_t)t * x_stride + (size_t)i]);
+            sums[0][t] = _mm256_fmadd_ps(input, upper, sums[0][t]);
+            sums[1][t] = _mm256_fmadd_ps(input, lower, sums[1][t]);
+        }
+    }
+    UNROLL for (int t = 0; t < TOKENS; t++) UNROLL for (int h = 0; h < 2; h++)
+        _mm256_storeu_ps(a[t] + 8 * h, sums[h][t]);
+}
+
+#define FCT_OWN_ADD_PRODUCTS
+static void add_products(const float (*weights)[FCT_STRIP], int n, const float *x, size_t x_stride,
+                         int n_tokens, float (*a)[FCT_STRIP]) {
+    int t = 0;
+    for (; t + 4 <= n_tokens; t += 4)
+        add_products_of(4, weights, n, x + (size_t)t * x_stride, x_stride, a + t);
+    for (; t < n_tokens; t++)
+        add_products_of(1, weights, n, x + (size_t)t * x_stride, x_stride, a + t);
 }
 
 #endif
