@@ -22,7 +22,8 @@ static inline void unpack_floats(const struct fct_matrix *w, int strip, int star
             weights[i][row] = (float)codes[i][row] * scales[row];
 }
 
-/* A table's file may bring its own add_products, and define FCT_OWN_ADD_PRODUCTS before it includes this. */
+/* A table's file may bring its own add_products, and define FCT_OWN_ADD_PRODUCTS before it includes
+ * this. */
 #ifndef FCT_OWN_ADD_PRODUCTS
 /* a[token][row] += x[token] . weights of n inputs, in order; up to FLOAT_TOKENS tokens. */
 static inline void add_products(const float (*weights)[FCT_STRIP], int n, const float *x,

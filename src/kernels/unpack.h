@@ -38,7 +38,8 @@ static inline void run_scales(const struct fct_matrix *w, int strip, int run,
         scales[row] = fct_half_float(((const uint16_t *)halves)[row]);
 }
 
-/* codes[input][row] of n inputs. Four inputs of a row are a word, so that a shift finds one input of all rows. */
+/* codes[input][row] of n inputs. Four inputs of a row are a word, so that a shift finds one input
+ * of all rows. */
 static inline void unpack_codes(enum fct_scheme scheme, const uint8_t *units, int n,
                                 int8_t codes[][FCT_STRIP]) {
     int bits = fct_scheme_bits(scheme), per_byte = 8 / bits;
