@@ -35,7 +35,7 @@ struct fct_placement {
     uint8_t *own; /* where they move to, or NULL */
     pthread_t thread;
     bool started;
-    atomic_bool stop;
+    atomic_bool stop, done;
     atomic_size_t moved;
     atomic_int per_mille; /* in huge pages; -1: unknown */
 };
@@ -136,6 +136,7 @@ static void *work(void *user) {
         p->own = fct_pages_new(p->n_bytes, NULL);
     if (p->own) move(p);
     note_share(p);
+    atomic_store(&p->done, true);
     return NULL;
 }
 
@@ -195,6 +196,8 @@ size_t fct_placement_moved(const fct_placement *p, const uint8_t **moved_to) {
     *moved_to = moved ? p->own : NULL;
     return moved;
 }
+
+bool fct_placement_done(const fct_placement *p) { return !p->started || atomic_load(&p->done); }
 
 const char *fct_placement_name(const fct_placement *p) {
     size_t moved = atomic_load(&p->moved);

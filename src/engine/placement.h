@@ -41,6 +41,8 @@ void fct_placement_followed(const fct_placement *placement);
  * unknown. */
 const char *fct_placement_name(const fct_placement *placement);
 double fct_placement_huge_share(const fct_placement *placement);
+/* Has the thread done what it will do? */
+bool fct_placement_done(const fct_placement *placement);
 /* Waits until the thread has done what it will do (for measuring). */
 void fct_placement_settle(fct_placement *placement);
 

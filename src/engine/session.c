@@ -81,6 +81,8 @@ fct_session *fct_session_new(const fct_model *model, const fct_session_options *
     s->model = model;
     s->weights = model->weights;
     if (choose_sizes(s, options, err) != FCT_OK) goto failed;
+    fct_thread_choice_init(&s->choice, s->decode_threads);
+    if (options->decode_threads) s->choice.chosen = options->decode_threads;
     s->float_activations = options->activations == FCT_ACTIVATIONS_F32 ||
                            (options->activations == FCT_ACTIVATIONS_AUTO && model->float_weights);
     int n_threads = s->decode_threads > s->prefill_threads ? s->decode_threads : s->prefill_threads;
@@ -119,7 +121,7 @@ fct_session_info fct_session_describe(const fct_session *s) {
     static const char *const kinds[] = {"f32", "f16", "q8"};
     return (fct_session_info){.context = s->context,
                               .batch = s->batch,
-                              .decode_threads = s->decode_threads,
+                              .decode_threads = fct_thread_choice_next(&s->choice),
                               .prefill_threads = s->prefill_threads,
                               .kv = kinds[s->cache.type],
                               .activations = s->float_activations ? "f32" : "q8",
@@ -164,8 +166,16 @@ static struct fct_pass pass_of(fct_session *s, const int *ids, int n_tokens,
         s->float_activations, ids,         n_tokens,          wanted};
 }
 
-static int threads_for(const fct_session *s, int n_tokens) {
-    return n_tokens <= FEW_TOKENS ? s->decode_threads : s->prefill_threads;
+/* Runs a pass on as many threads as it is worth, and learns from passes of one token. Returns how many. */
+static fct_status run_pass(fct_session *s, const struct fct_pass *pass, int *n_threads,
+                           fct_error *err) {
+    *n_threads =
+        pass->n_tokens > FEW_TOKENS ? s->prefill_threads : fct_thread_choice_next(&s->choice);
+    double start = fct_seconds();
+    fct_status status = fct_forward(pass, s->pool, *n_threads, err);
+    if (pass->n_tokens == 1 && fct_placement_done(s->model->placement))
+        fct_thread_choice_note(&s->choice, fct_seconds() - start);
+    return status;
 }
 
 /* Somebody said stop: what was read until then is what the session holds. */
@@ -185,8 +195,8 @@ static fct_status read_rest(fct_session *s, bool (*reading)(void *, int, int), v
         if (reading && !reading(user, at - first, s->n_ids - first)) return stop_reading(s, err);
         bool last = at + n == s->n_ids;
         struct fct_pass pass = pass_of(s, s->ids + at, n, last ? FCT_WANT_LAST : FCT_WANT_CACHE);
-        int n_threads = threads_for(s, n);
-        fct_status status = fct_forward(&pass, s->pool, n_threads, err);
+        int n_threads;
+        fct_status status = run_pass(s, &pass, &n_threads, err);
         if (status != FCT_OK) return status;
         if (last) s->best = fct_forward_best(&pass, 0, n_threads);
     }

@@ -5,6 +5,7 @@
 
 #include "engine/model.h"
 #include "engine/sampler.h"
+#include "engine/thread_choice.h"
 #include "transformer/forward.h"
 #include "transformer/kv_snapshot.h"
 
@@ -22,7 +23,8 @@ struct fct_session {
     size_t mark_bytes; /* of all */
     struct fct_scratch scratch;
     struct fct_sampler sampler;
-    int context, batch, decode_threads, prefill_threads;
+    int context, batch, decode_threads, prefill_threads; /* decode_threads: at most */
+    struct fct_thread_choice choice;
     bool float_activations;
     int *ids;          /* [context]; the first cache.n_tokens of them are in the cache */
     int n_ids;         /* that the caller believes to be held */
