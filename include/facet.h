@@ -39,6 +39,9 @@ typedef struct fct_error {
 /* Frees memory that the library handed out where a comment says so. NULL is fine. */
 void fct_free(void *memory);
 
+/* What takes long says now and then how far it is. */
+typedef void (*fct_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
 typedef struct fct_model fct_model;
@@ -264,9 +267,41 @@ fct_status fct_generate(fct_session *session, const int *prompt, int n_prompt,
                         const fct_generate_options *options, fct_generation *out, fct_error *err);
 void fct_generation_free(fct_generation *generation); /* frees what it points to */
 
-/* ---- converting ------------------------------------------------------------------------------ */
+/* ---- scoring --------------------------------------------------------------------------------- */
 
-typedef void (*fct_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
+typedef struct fct_score_options {
+    int chunk; /* tokens of a chunk; 0: that of `against` if it is a file of logits, else 512 */
+    int max_chunks;      /* 0: all */
+    bool whole;          /* count every position, not only the second half of each chunk */
+    const char *save;    /* the file to write the logits into, or NULL */
+    const char *against; /* such a file, or another packed model, to compare with; or NULL */
+    fct_progress_fn progress;
+    void *user;
+} fct_score_options;
+
+typedef struct fct_scores {
+    int chunk, n_chunks;
+    int n_positions; /* that were counted */
+    int n_left_out;  /* tokens at the end that filled no chunk */
+    /* e^(mean negative log-probability of the token that came), and its standard error */
+    double perplexity, perplexity_error;
+    bool compared; /* the rest: */
+    double reference_perplexity;
+    /* mean over positions of KL(reference || this), in nats; its standard error; its largest */
+    double divergence, divergence_error, max_divergence;
+    /* share of positions with the same likeliest token, and its standard error */
+    double agreement, agreement_error;
+} fct_scores;
+
+/* How well the session's model foresees a text. ids, the text's tokens, get the model's BOS in
+ * front, if it has one, and are cut into chunks; each is read from a cold cache, its first token
+ * replaced by BOS. Of a chunk of n tokens the predictions of tokens n/2 + 1 .. n - 1 count (whole:
+ * 1 .. n - 1), as in llama.cpp. A text shorter than a chunk is one. ids NULL: those that `against`,
+ * a file of logits, was made of. Never more than some rows of logits are in memory. */
+fct_status fct_score_ids(fct_session *session, const int *ids, int n_ids,
+                         const fct_score_options *options, fct_scores *out, fct_error *err);
+
+/* ---- converting ------------------------------------------------------------------------------ */
 
 typedef struct fct_convert_options {
     const char *weights; /* "q4", "q4-g64", "q4-g128", "q8", "f32"; NULL: q4 */

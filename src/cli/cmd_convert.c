@@ -2,11 +2,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/buffer.h"
-#include "base/memory.h"
 #include "base/threads.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/part_file.h"
 #include "cli/progress.h"
 #include "cli/tame.h"
 
@@ -73,17 +71,6 @@ static void show_summary(const char *path, double seconds) {
             fct_duration_text(seconds, duration));
 }
 
-/* Ctrl+C in the middle leaves no half file. */
-static fct_status remove_when_interrupted(const char *out, fct_error *err) {
-    struct fct_text part = {0};
-    fct_text_printf(&part, "%s.part", out);
-    char *path = fct_text_finish(&part, NULL, err);
-    if (!path) return FCT_ERR_MEMORY;
-    fct_interrupt_removes(path);
-    fct_free(path);
-    return FCT_OK;
-}
-
 static int run(const void *command_options, struct fct_arguments arguments) {
     const struct convert_options *options = command_options;
     struct person person = {.quiet = options->quiet};
@@ -103,7 +90,7 @@ static int run(const void *command_options, struct fct_arguments arguments) {
         .note = show_note,
         .user = &person,
     };
-    fct_status status = remove_when_interrupted(options->out, &err);
+    fct_status status = fct_part_guard(options->out, &err);
     if (!status) status = fct_convert(arguments.values[0], options->out, &convert, &err);
     fct_progress_clear(&person.progress);
     if (status) return fct_failure("convert", &err);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/distribution.h"
 
 static const struct fct_tensor *find(const struct fct_reference_case *c, const char *path,
                                      const char *name, enum fct_dtype dtype, int n_dims,
@@ -77,31 +78,6 @@ void fct_reference_case_close(struct fct_reference_case *reference) {
     fct_map_close(&reference->map);
 }
 
-static double log_sum(const float *logits, int n) {
-    double max = logits[0], sum = 0;
-    for (int i = 1; i < n; i++)
-        if ((double)logits[i] > max) max = (double)logits[i];
-    for (int i = 0; i < n; i++) sum += exp((double)logits[i] - max);
-    return max + log(sum);
-}
-
-/* KL(softmax(p) || softmax(q)) */
-static double divergence(const float *p, const float *q, int n) {
-    double p_sum = log_sum(p, n), q_sum = log_sum(q, n), total = 0;
-    for (int i = 0; i < n; i++) {
-        double log_p = (double)p[i] - p_sum;
-        total += exp(log_p) * (log_p - ((double)q[i] - q_sum));
-    }
-    return total;
-}
-
-static int best_of(const float *logits, int n) {
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        if (logits[i] > logits[best]) best = i;
-    return best;
-}
-
 struct comparison {
     const struct fct_reference_case *reference;
     struct fct_distance *out;
@@ -115,8 +91,8 @@ static bool compare_row(void *user, int position, const float *logits) {
         float difference = fabsf(logits[i] - wanted[i]);
         if (!(difference <= c->out->max_difference)) c->out->max_difference = difference;
     }
-    c->out->mean_divergence += divergence(wanted, logits, n) / c->reference->n_ids;
-    c->out->n_best_equal += best_of(logits, n) == best_of(wanted, n);
+    c->out->mean_divergence += fct_divergence(wanted, logits, n) / c->reference->n_ids;
+    c->out->n_best_equal += fct_best_of(logits, n) == fct_best_of(wanted, n);
     return true;
 }
 
@@ -132,8 +108,8 @@ fct_status fct_reference_case_compare(const struct fct_reference_case *reference
     out->quantized_divergence = 0;
     for (int i = 0; i < reference->n_ids; i++)
         out->quantized_divergence +=
-            divergence(reference->logits + (size_t)i * n,
-                       reference->quantized_logits + (size_t)i * n, (int)n) /
+            fct_divergence(reference->logits + (size_t)i * n,
+                           reference->quantized_logits + (size_t)i * n, (int)n) /
             reference->n_ids;
     return FCT_OK;
 }

@@ -294,20 +294,34 @@ static fct_status hand_out(fct_session *s, const struct fct_pass *pass, int firs
     return FCT_OK;
 }
 
-fct_status fct_session_score(fct_session *s, const int *ids, int n_ids, fct_logits_fn row,
-                             void *user, fct_error *err) {
+fct_status fct_session_restart(fct_session *s, const int *ids, int n_ids, fct_error *err) {
     fct_status status = fct_session_check(s, ids, n_ids, err);
     if (status != FCT_OK) return status;
     take_back(s, 0);
     memmove(s->ids, ids, (size_t)n_ids * sizeof *ids);
+    s->n_ids = 0;
     s->n_reused = 0;
     s->n_read = n_ids;
+    s->logits_valid = false;
+    return FCT_OK;
+}
+
+fct_status fct_session_step(fct_session *s, int n, enum fct_wanted wanted, struct fct_pass *pass,
+                            fct_error *err) {
+    *pass = pass_of(s, s->ids + s->cache.n_tokens, n, wanted);
+    fct_status status = fct_forward(pass, s->pool, s->prefill_threads, err);
+    s->n_ids = s->cache.n_tokens;
+    return status;
+}
+
+fct_status fct_session_score(fct_session *s, const int *ids, int n_ids, fct_logits_fn row,
+                             void *user, fct_error *err) {
+    struct fct_pass pass;
+    fct_status status = fct_session_restart(s, ids, n_ids, err);
     for (int at = 0; at < n_ids && status == FCT_OK; at += s->batch) {
         int n = n_ids - at < s->batch ? n_ids - at : s->batch;
-        struct fct_pass pass = pass_of(s, s->ids + at, n, FCT_WANT_ALL);
-        status = fct_forward(&pass, s->pool, s->prefill_threads, err);
+        status = fct_session_step(s, n, FCT_WANT_ALL, &pass, err);
         if (status == FCT_OK) status = hand_out(s, &pass, at, row, user, err);
-        s->n_ids = s->cache.n_tokens;
     }
     return status;
 }

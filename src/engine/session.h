@@ -42,4 +42,10 @@ fct_status fct_session_read(fct_session *session, const int *ids, int n_ids,
                             bool (*reading)(void *user, int n_done, int n_total), void *user,
                             fct_error *err);
 
+/* Scoring, in steps. Empties the session and gives it n_ids to read; */
+fct_status fct_session_restart(fct_session *session, const int *ids, int n_ids, fct_error *err);
+/* reads the next n (at most batch) of them, and leaves in *pass what fct_forward_logits takes. */
+fct_status fct_session_step(fct_session *session, int n, enum fct_wanted wanted,
+                            struct fct_pass *pass, fct_error *err);
+
 #endif
