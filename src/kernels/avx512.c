@@ -12,6 +12,12 @@ INLINE __m512 sixteen(enum fct_kv_type TYPE, const void *block, int i) {
         _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)((const int8_t *)block + i))));
 }
 
+/* A long context is read from memory, in order: what comes next is asked for early. */
+INLINE void ahead_of(enum fct_kv_type TYPE, const void *block, int i) {
+    enum { AHEAD = 4096 };
+    _mm_prefetch((const char *)block + (size_t)i * fct_kv_type_bytes(TYPE) + AHEAD, _MM_HINT_T0);
+}
+
 /* A register a query, lane = position. */
 INLINE void score_queries(enum fct_kv_type TYPE, int N, const void *keys, int head_dim,
                           const float *queries, float *scores) {
@@ -19,6 +25,7 @@ INLINE void score_queries(enum fct_kv_type TYPE, int N, const void *keys, int he
     UNROLL for (int q = 0; q < N; q++) s[q] = _mm512_setzero_ps();
     for (int d = 0; d < head_dim; d++) {
         __m512 key = sixteen(TYPE, keys, d * FCT_KV_BLOCK);
+        ahead_of(TYPE, keys, d * FCT_KV_BLOCK);
         UNROLL for (int q = 0; q < N; q++) s[q] = _mm512_fmadd_ps(
             _mm512_set1_ps(queries[(size_t)q * (size_t)head_dim + (size_t)d]), key, s[q]);
     }
@@ -34,6 +41,7 @@ INLINE void value_queries(enum fct_kv_type TYPE, int N, const void *values, int 
             _mm512_loadu_ps(out + (size_t)q * (size_t)head_dim + d);
         for (int p = begin; p < end; p++) {
             __m512 value = sixteen(TYPE, values, (d + p) * 16);
+            ahead_of(TYPE, values, (d + p) * 16);
             UNROLL for (int q = 0; q < N; q++) o[q] =
                 _mm512_fmadd_ps(_mm512_set1_ps(weights[q * FCT_KV_CHUNK + p]), value, o[q]);
         }
