@@ -30,7 +30,10 @@ struct fct_placement {
     size_t n_bytes;
     int fd;
     off_t file_offset; /* of hot */
-    size_t *ends;      /* where the hot tensors end, ascending, from the start of the hot part */
+    const uint8_t *
+        tables; /* what lies behind it in the map, from a page's start: looked up, a row at a time */
+    size_t n_table_bytes;
+    size_t *ends; /* where the hot tensors end, ascending, from the start of the hot part */
     size_t n_ends;
     uint8_t *own; /* where they move to, or NULL */
     pthread_t thread;
@@ -158,6 +161,17 @@ static fct_status find_ends(fct_placement *p, const fct_pack *pack, fct_error *e
     return FCT_OK;
 }
 
+/* Rows are anywhere in the tables: reading around them would only fill memory. */
+static void find_tables(fct_placement *p, const fct_pack *pack) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t begin = fct_round_up((size_t)p->file_offset + p->n_bytes, page),
+           end = (size_t)fct_pack_header(pack)->data_end;
+    if (begin >= end) return;
+    p->tables = p->hot - p->file_offset + begin;
+    p->n_table_bytes = end - begin;
+    madvise((void *)(uintptr_t)p->tables, p->n_table_bytes, MADV_RANDOM);
+}
+
 fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_error *err) {
     fct_placement *p = fct_new(sizeof *p, err);
     if (!p) return NULL;
@@ -168,6 +182,7 @@ fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_er
     p->file_offset = (off_t)fct_pack_header(pack)->data_start;
     if (p->fd < 0 || p->n_bytes < (size_t)FCT_HUGE_PAGE) return p;
     if (find_ends(p, pack, err) != FCT_OK) goto failed;
+    find_tables(p, pack);
     /* The advice comes before the first touch, or it comes too late. */
     madvise(piece(p, 0), p->n_bytes, MADV_HUGEPAGE);
     p->started = pthread_create(&p->thread, NULL, work, p) == 0;
@@ -195,6 +210,10 @@ size_t fct_placement_moved(const fct_placement *p, const uint8_t **moved_to) {
     size_t moved = atomic_load_explicit(&p->moved, memory_order_acquire);
     *moved_to = moved ? p->own : NULL;
     return moved;
+}
+
+void fct_placement_forget_tables(const fct_placement *p) {
+    if (p->n_table_bytes) madvise((void *)(uintptr_t)p->tables, p->n_table_bytes, MADV_DONTNEED);
 }
 
 bool fct_placement_done(const fct_placement *p) { return !p->started || atomic_load(&p->done); }

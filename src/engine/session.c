@@ -14,6 +14,7 @@ enum {
     MAX_BATCH = 4096,
     MAX_THREADS = 256,
     FEW_TOKENS = 8,
+    ROWS_AT_MOST = 256,      /* looked up before their pages are given back, up to 64 KiB each */
     BYTES_A_THREAD = 4 << 20 /* of weights, about 0.2 ms of reading */
 };
 
@@ -175,6 +176,11 @@ static fct_status run_pass(fct_session *s, const struct fct_pass *pass, int *n_t
     fct_status status = fct_forward(pass, s->pool, *n_threads, err);
     if (pass->n_tokens == 1 && fct_placement_done(s->model->placement))
         fct_thread_choice_note(&s->choice, fct_seconds() - start);
+    s->n_looked_up += pass->n_tokens;
+    if (s->n_looked_up >= ROWS_AT_MOST) {
+        fct_placement_forget_tables(s->model->placement);
+        s->n_looked_up = 0;
+    }
     return status;
 }
 

@@ -31,6 +31,7 @@ struct fct_session {
     bool logits_valid; /* scratch.logits are those after the last id */
     int best;          /* their argmax */
     int n_reused, n_read;
+    int n_looked_up; /* table rows since their pages were given back */
 };
 
 /* FCT_ERR_ARGUMENT or FCT_ERR_CONTEXT if the session cannot be made to hold these ids. */
