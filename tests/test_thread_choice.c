@@ -8,7 +8,8 @@
 
 #include "engine/thread_choice.h"
 
-/* Decodes until the choice is made on a machine where n threads take seconds[n] a token, every third time twice that. */
+/* Decodes until the choice is made on a machine where n threads take seconds[n] a token, every
+ * third time twice that. */
 static int settle(int most, const double *seconds, int *n_tokens) {
     struct fct_thread_choice choice;
     fct_thread_choice_init(&choice, most);

@@ -30,8 +30,8 @@ struct fct_placement {
     size_t n_bytes;
     int fd;
     off_t file_offset; /* of hot */
-    const uint8_t *
-        tables; /* what lies behind it in the map, from a page's start: looked up, a row at a time */
+    /* what lies behind it in the map, from a page's start: looked up, a row at a time */
+    const uint8_t *tables;
     size_t n_table_bytes;
     size_t *ends; /* where the hot tensors end, ascending, from the start of the hot part */
     size_t n_ends;

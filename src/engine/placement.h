@@ -41,7 +41,8 @@ void fct_placement_followed(const fct_placement *placement);
  * unknown. */
 const char *fct_placement_name(const fct_placement *placement);
 double fct_placement_huge_share(const fct_placement *placement);
-/* Gives back the pages of the lookup tables: a row is read once, but the kernel maps its surroundings with it. */
+/* Gives back the pages of the lookup tables: a row is read once, but the kernel maps its
+ * surroundings with it. */
 void fct_placement_forget_tables(const fct_placement *placement);
 
 /* Has the thread done what it will do? */

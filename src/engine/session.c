@@ -167,7 +167,8 @@ static struct fct_pass pass_of(fct_session *s, const int *ids, int n_tokens,
         s->float_activations, ids,         n_tokens,          wanted};
 }
 
-/* Runs a pass on as many threads as it is worth, and learns from passes of one token. Returns how many. */
+/* Runs a pass on as many threads as it is worth, and learns from passes of one token. Returns how
+ * many. */
 static fct_status run_pass(fct_session *s, const struct fct_pass *pass, int *n_threads,
                            fct_error *err) {
     *n_threads =

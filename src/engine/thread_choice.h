@@ -2,9 +2,10 @@
 #ifndef FCT_ENGINE_THREAD_CHOICE_H
 #define FCT_ENGINE_THREAD_CHOICE_H
 
-/* Reading weights is bound by memory, and more threads can make it slower (four threads of a Raspberry Pi 5 read less
- * than two). No number of threads changes a bit of the result: so the first tokens of a session are decoded with each
- * candidate in turn, each a few times, and the fastest stays. */
+/* Reading weights is bound by memory, and more threads can make it slower (four threads of a
+ * Raspberry Pi 5 read less than two). No number of threads changes a bit of the result: so the
+ * first tokens of a session are decoded with each candidate in turn, each a few times, and the
+ * fastest stays. */
 struct fct_thread_choice {
     int candidates[4], n_candidates;
     double best_seconds[4]; /* of a candidate's trials */
@@ -12,7 +13,8 @@ struct fct_thread_choice {
     int chosen;             /* 0: still trying */
 };
 
-/* Candidates are all threads, three quarters, half and a quarter of them; one thread has no choice. */
+/* Candidates are all threads, three quarters, half and a quarter of them; one thread has no
+ * choice. */
 void fct_thread_choice_init(struct fct_thread_choice *choice, int most_threads);
 /* The number to decode the next token with. */
 int fct_thread_choice_next(const struct fct_thread_choice *choice);
