@@ -54,6 +54,7 @@ need 'has cmake'            cmake          cmake               cmake    cmake   
 need 'has pkg-config'       pkg-config     pkgconf-pkg-config  pkgconf  pkgconf      pkg-config
 need 'has_library jansson'  libjansson-dev jansson-devel       jansson  jansson-dev  jansson
 need 'has_library libxxhash' libxxhash-dev xxhash-devel        xxhash   xxhash-dev   xxhash
+need 'has_library libedit'  libedit-dev    libedit-devel       libedit  libedit-dev  libedit
 need 'has_library cmocka'   libcmocka-dev  libcmocka-devel     cmocka   cmocka-dev   cmocka
 if [ "$purpose" != build ]; then
     need 'has c++'          g++            gcc-c++             gcc      g++          gcc
@@ -65,7 +66,7 @@ if [ "$purpose" = arm ] && [ "$(uname -m)" != aarch64 ]; then
     [ "$family" = debian ] || { say "the cross build is set up on Debian and its family only"; exit 1; }
     need 'has aarch64-linux-gnu-gcc' gcc-aarch64-linux-gnu
     need 'has qemu-aarch64' qemu-user
-    for library in libc6-dev libjansson-dev libxxhash-dev libcmocka-dev; do
+    for library in libc6-dev libjansson-dev libxxhash-dev libedit-dev libcmocka-dev; do
         need "has_package $library:arm64" $library:arm64
     done
 fi

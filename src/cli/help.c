@@ -2,43 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/folded.h"
 #include "cli/options.h"
 
 #define WIDTH 80
 #define COLUMN 29 /* where the explanations of options begin */
-
-/* Columns of UTF-8 text, one a character: the help uses no wide ones. */
-static int columns_of(const char *text, size_t n_bytes) {
-    int columns = 0;
-    for (size_t i = 0; i < n_bytes; i++) columns += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return columns;
-}
-
-/* Prints text folded at spaces, with `indent` columns before every line but the first; the cursor
- * stands at `column`. A newline in text is kept. */
-static void print_folded(const char *text, int indent, int column) {
-    const char *at = text;
-    while (*at) {
-        size_t word = strcspn(at, " \n");
-        int width = columns_of(at, word);
-        if (column > indent && column + 1 + width > WIDTH) {
-            printf("\n%*s", indent, "");
-            column = indent;
-        } else if (column > indent) {
-            putchar(' ');
-            column++;
-        }
-        printf("%.*s", (int)word, at);
-        column += width;
-        at += word;
-        if (*at == '\n') {
-            printf("\n%*s", at[1] && at[1] != '\n' ? indent : 0, "");
-            column = indent;
-        }
-        if (*at) at++;
-    }
-    putchar('\n');
-}
 
 static int print_names(const struct fct_option *option) {
     char text[96];
@@ -61,13 +29,13 @@ static void print_option(const struct fct_option *option) {
         printf("%*s", COLUMN - column, "");
     snprintf(help, sizeof help, "%s%s%s%s", option->help, option->by_default ? " (default: " : "",
              option->by_default ? option->by_default : "", option->by_default ? ")" : "");
-    print_folded(help, COLUMN, COLUMN);
+    fct_folded_print(stdout, help, COLUMN, COLUMN, WIDTH);
 }
 
 void fct_help_command(const struct fct_command *command) {
     printf("Usage: facet %s%s%s\n\n", command->name, *command->synopsis ? " " : "",
            command->synopsis);
-    print_folded(command->about, 0, 0);
+    fct_folded_print(stdout, command->about, 0, 0, WIDTH);
     for (const struct fct_option_group *group = command->groups; group->title; group++) {
         printf("\n%s:\n", group->title);
         for (const struct fct_option *option = group->options; fct_is_option(option); option++)
@@ -83,10 +51,13 @@ void fct_help_program(const struct fct_command *const *commands) {
     for (; *commands; commands++) printf("  %-10s %s\n", (*commands)->name, (*commands)->summary);
     printf(
         "\n`facet COMMAND --help` explains a command; `facet --version` prints the version.\n\n");
-    print_folded(
+    fct_folded_print(
+        stdout,
         "The model is the file given with -m, else $FACET_MODEL, else the newest *.facet in "
         "~/.local/share/facet, else a small demo inside the program.",
-        0, 0);
-    print_folded("$FACET_KERNELS forces a kernel table: portable, avx2, avx512, neon ...", 0, 0);
+        0, 0, WIDTH);
+    fct_folded_print(stdout,
+                     "$FACET_KERNELS forces a kernel table: portable, avx2, avx512, neon ...", 0, 0,
+                     WIDTH);
     printf("\nExit code: 0 good, 1 failure, 2 wrong usage, 130 after a second Ctrl+C.\n");
 }

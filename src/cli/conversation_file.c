@@ -1,0 +1,104 @@
+/* conversation_file.c - a conversation as a file of JSON (docs/CHAT.md), and back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "cli/conversation.h"
+
+#define FORMAT "facet-conversation"
+#define FILE_LIMIT ((size_t)64 << 20)
+
+fct_status fct_conversation_save(const struct fct_conversation *c, const char *path,
+                                 fct_error *err) {
+    json_t *object =
+        json_pack("{s:s, s:i, s:s?, s:I, s:O}", "format", FORMAT, "version", 1, "system", c->system,
+                  "not_sent", (json_int_t)c->first, "messages", c->messages);
+    char *text = object ? json_dumps(object, JSON_INDENT(1)) : NULL;
+    fct_output *out = NULL;
+    fct_status status = FCT_ERR_MEMORY;
+    json_decref(object);
+    if (text)
+        out = fct_output_new(path, strlen(text), err);
+    else
+        fct_fail(err, FCT_ERR_MEMORY, "%s: no memory for the conversation", path);
+    if (out) {
+        status = fct_output_write(out, text, strlen(text), err);
+        if (!status)
+            status = fct_output_finish(out, err);
+        else
+            fct_output_free(out);
+    } else if (text) {
+        status = err ? err->code : FCT_ERR_IO;
+    }
+    free(text);
+    return status;
+}
+
+static fct_status check_message(const json_t *message, size_t i, const char *path, fct_error *err) {
+    const char *role = json_string_value(json_object_get(message, "role"));
+    if (!role || (strcmp(role, "user") != 0 && strcmp(role, "assistant") != 0))
+        return fct_fail(err, FCT_ERR_FORMAT,
+                        "%s: messages[%zu].role must be \"user\" or \"assistant\"", path, i);
+    if (!json_is_string(json_object_get(message, "content")))
+        return fct_fail(err, FCT_ERR_FORMAT, "%s: messages[%zu].content must be a string", path, i);
+    return FCT_OK;
+}
+
+/* A list of messages that begins with a system message is understood too. */
+static const char *leading_system(json_t *messages) {
+    json_t *first = json_array_get(messages, 0);
+    const char *role = json_string_value(json_object_get(first, "role"));
+    bool is_system = role && (strcmp(role, "system") == 0 || strcmp(role, "developer") == 0);
+    return is_system ? json_string_value(json_object_get(first, "content")) : NULL;
+}
+
+static fct_status read_object(struct fct_conversation *c, json_t *object, const char *path,
+                              fct_error *err) {
+    json_t *messages = json_object_get(object, "messages"),
+           *system = json_object_get(object, "system");
+    json_int_t not_sent = json_integer_value(json_object_get(object, "not_sent"));
+    if (!json_is_array(messages))
+        return fct_fail(err, FCT_ERR_FORMAT, "%s: \"messages\" must be a list", path);
+    if (system && !json_is_string(system) && !json_is_null(system))
+        return fct_fail(err, FCT_ERR_FORMAT, "%s: \"system\" must be a string", path);
+    const char *text = json_string_value(system), *leading = leading_system(messages);
+    fct_status status = fct_conversation_set_system(c, text ? text : leading, err);
+    for (size_t i = leading ? 1 : 0; i < json_array_size(messages) && !status; i++) {
+        const json_t *message = json_array_get(messages, i);
+        const json_t *content = json_object_get(message, "content");
+        status = check_message(message, i, path, err);
+        if (!status)
+            status =
+                fct_conversation_add(c, json_string_value(json_object_get(message, "role")),
+                                     json_string_value(content), json_string_length(content), err);
+    }
+    if (status) return status;
+    if (not_sent < 0 || (size_t)not_sent > json_array_size(c->messages))
+        return fct_fail(err, FCT_ERR_FORMAT, "%s: \"not_sent\" is not a number of messages", path);
+    c->first = (size_t)not_sent;
+    return FCT_OK;
+}
+
+fct_status fct_conversation_load(struct fct_conversation *c, const char *path, fct_error *err) {
+    size_t n_bytes;
+    json_error_t fault;
+    struct fct_conversation loaded = {0};
+    char *text = fct_file_read(path, FILE_LIMIT, &n_bytes, err);
+    if (!text) return err ? err->code : FCT_ERR_IO;
+    json_t *object = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &fault);
+    fct_free(text);
+    if (!object)
+        return fct_fail(err, FCT_ERR_FORMAT, "%s: line %d: %s", path, fault.line, fault.text);
+    fct_status status = fct_conversation_init(&loaded, err);
+    if (!status) status = read_object(&loaded, object, path, err);
+    json_decref(object);
+    if (status) {
+        fct_conversation_free(&loaded);
+        return status;
+    }
+    fct_conversation_free(c);
+    *c = loaded;
+    return FCT_OK;
+}

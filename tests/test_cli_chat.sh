@@ -1,0 +1,156 @@
+#!/bin/sh
+# test_cli_chat.sh - conversations whose prompts are piped: what goes where, commands, files, the end of the context.
+# Faults F66, F67, F68 and F70 among others.
+set -u
+demo=$FACET_SOURCE/models/demo.facet
+[ -f "$demo" ] || { echo "SKIP: no $demo"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+out=$folder/out err=$folder/err
+FACET_MODEL=$demo HOME=$folder/home
+unset XDG_STATE_HOME XDG_DATA_HOME
+export FACET_MODEL HOME
+mkdir "$HOME"
+failures=0
+
+fail() {
+    printf 'FAIL: %s\n' "$1"
+    head -c 2000 "$out" "$err"
+    failures=$((failures + 1))
+}
+# chat CODE PROMPTS OPTIONS...: printf's PROMPTS into facet chat; it ends with this code.
+chat() {
+    code=$1
+    prompts=$2
+    shift 2
+    # shellcheck disable=SC2059 # the prompts are a format: they hold \n and \0
+    printf "$prompts" | "$FACET" chat -t 1 --temperature 0 "$@" >"$out" 2>"$err"
+    got=$?
+    [ "$got" = "$code" ] || fail "facet chat $* ended with $got, not $code"
+}
+is() { [ "$(cat "$out")" = "$1" ] || fail "the output is not: $1"; }
+says() { grep -qF -e "$1" "$err" || fail "nothing on stderr about: $1"; }
+says_not() { ! grep -qF -e "$1" "$err" || fail "on stderr: $1"; }
+lines() { [ "$(wc -l <"$out")" = "$1" ] || fail "not $1 lines"; }
+paris='The capital of France is **Paris**.'
+lima='The capital of Peru is **Lima**.'
+
+# ---- what goes where ----
+
+chat 0 'The capital of France is\nThe capital of Peru is\n'
+is "$paris
+$lima"
+says '7 tok · '
+says ' tok/s · 0 reused · context 20/4096'
+says ' tok/s · 20 reused · context '
+grep -q "$(printf '\033')" "$out" "$err" && fail 'an escape sequence where no terminal is'
+chat 0 'The capital of France is' # the last line without its newline
+is "$paris"
+[ "$(tail -c 1 "$out" | od -An -c | tr -d ' ')" = '\n' ] || fail 'no newline at the end'
+chat 0 '' --quiet
+is ''
+[ ! -s "$err" ] || fail 'something on stderr with --quiet'
+"$FACET" chat </dev/null >"$out" 2>"$err" || fail 'an empty input is no fault'
+chat 0 '\n   \nThe capital of France is\n\n'
+lines 1
+chat 0 '\357\273\277The capital of France is\r\nThe capital of Peru is\r\n'
+is "$paris
+$lima"
+chat 0 'The capital of\377 France is\n'
+says 'a prompt is not valid UTF-8: 1 bad part became U+FFFD'
+chat 0 'The capital of France is\0The capital of Peru is' -0
+is "$paris
+$lima"
+chat 0 '/stats\0' -0 # a prompt, no command
+says_not 'answers'
+lines 1
+chat 0 'The capital of France is\n' -n 3
+is 'The capital of'
+says 'cut by -n'
+chat 2 '' --on-full never
+chat 2 '' prompt
+
+# ---- commands ----
+
+chat 0 '/help\n/stats\n/set\n/quit\nThe capital of France is\n'
+is ''
+says '/retry'
+says 'positions used'
+says 'temperature'
+chat 1 '/nonsense\n/statz\nThe capital of France is\n'
+is "$paris"
+says '/nonsense is no command'
+says 'did you mean /stats?'
+chat 1 '/s\n'
+says 'may be several commands'
+chat 0 '/q\nThe capital of France is\n'
+is ''
+chat 0 '//quit\n/etc/passwd\n'
+lines 2
+chat 1 '/undo\n/retry\n/edit x\n/read\n/read /none\n/save\n/load none\n/set nothing 1\n/set top-p 7\n/think hard\n'
+for word in /undo: /retry: /edit: /read: '/none: ' /save: none.json 'no setting "nothing"' '/set top-p: 7' '/think hard'; do
+    says "$word"
+done
+chat 0 'The capital of France is\n/retry\n/edit The capital of Peru is\n/undo\nThe capital of France is\n'
+is "$paris
+$paris
+$lima
+$paris"
+says '13 reused · context 20/4096' # the prompt is kept but for its last token, whose logits are wanted
+chat 0 '/tokens The capital of France is\n/system Be brief.\n/system\n/system -\n/system\n'
+says '5 tokens'
+says 'Be brief.'
+says 'there is no system message'
+chat 0 '/set tokens 2\nThe capital of France is\n/set temperature 0.5\n/set\n'
+is 'The capital'
+says 'temperature       0.5'
+chat 0 '/think on\n/think 5\n/think fold\n'
+says 'thinking is on, at most 5 tokens; thoughts are folded to one line'
+printf '\357\273\277The capital of\r\n' >"$folder/text"
+chat 0 "/read $folder/text\nFrance is\n"
+is "$paris"
+printf 'a\000b' >"$folder/text"
+chat 1 "/read $folder/text\n"
+says 'is no text'
+
+# ---- kept conversations ----
+
+chat 0 'The capital of France is\n/save talk\n/save '"$folder"'/talk.json\n' --system 'Be brief.'
+cmp -s "$folder/talk.json" "$HOME/.local/share/facet/chats/talk.json" || fail 'the two files differ'
+grep -qF '**Paris**' "$folder/talk.json" || fail 'the answer is not in the file'
+chat 0 '/tokens\n/stats\n' --load talk
+says '1 and a system message'
+chat 0 "/load $folder/talk.json\n/retry\n"
+is "$paris"
+chat 1 '' --load nothing
+echo '{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "The capital of France is"}]}' >"$folder/talk.json"
+chat 0 "/load $folder/talk.json\n/system\n/retry\n"
+is "$paris"
+for text in '{"messages": 5}' '{"messages": [{"role": "tool", "content": ""}]}' '{"messages": [{"role": "user"}]}' \
+    '{"messages": [], "not_sent": 4}' '{"messages": [], "system": 4}' '[' ''; do
+    echo "$text" >"$folder/bad.json"
+    chat 1 "The capital of France is\n/load $folder/bad.json\nThe capital of Peru is\n"
+    says bad.json
+    is "$paris
+$lima"
+done
+chat 1 "The capital of France is\n/save /proc/none/talk\n"
+
+# ---- the end of the context ----
+
+question='Tell me the capital of the country that is called France, please: the capital of France is'
+chat 1 "$question\n$question\n$question\n$question\n$question\n/stats\n" -c 128
+says 'context full: with this prompt the conversation has'
+says '/set on-full roll'
+chat 0 "$question\n$question\n$question\n$question\n$question\n/stats\n/save $folder/rolled.json\n" -c 128 --on-full roll \
+    --system 'Answer.'
+says 'no longer sent (the system message is)'
+lines 5
+grep -q '"not_sent": [1-9]' "$folder/rolled.json" || fail 'nothing was rolled away'
+chat 1 "$question\n" -c 16 --on-full roll
+says 'context full'
+chat 0 'The capital of France is\n' -c 24 -n 0 --logit-bias 1500=1000
+says 'cut at the end of the context'
+says '0 of 24 positions are left'
+
+[ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
