@@ -71,7 +71,7 @@ static void undo(struct fct_chat *chat, const char *argument) {
                       fct_conversation_turns(&chat->conversation, true));
 }
 
-/* With a text, that is asked instead of the last question; else the question comes to the prompt. */
+/* A text is asked instead of the last question; without one the question comes to the prompt. */
 static void edit(struct fct_chat *chat, const char *argument) {
     const char *question = fct_conversation_question(&chat->conversation);
     if (!question) {
