@@ -88,7 +88,7 @@ is ''
 chat 0 '//quit\n/etc/passwd\n'
 lines 2
 chat 1 '/undo\n/retry\n/edit x\n/read\n/read /none\n/save\n/load none\n/set nothing 1\n/set top-p 7\n/think hard\n'
-for word in /undo: /retry: /edit: /read: '/none: ' /save: none.json 'no setting "nothing"' '/set top-p: 7' '/think hard'; do
+for word in /undo: /retry: /edit: /read: '/none: ' /save: chats/none: 'no setting "nothing"' '/set top-p: 7' '/think hard'; do
     says "$word"
 done
 chat 0 'The capital of France is\n/retry\n/edit The capital of Peru is\n/undo\nThe capital of France is\n'
@@ -115,14 +115,58 @@ says 'is no text'
 
 # ---- kept conversations ----
 
-chat 0 'The capital of France is\n/save talk\n/save '"$folder"'/talk.json\n' --system 'Be brief.'
-cmp -s "$folder/talk.json" "$HOME/.local/share/facet/chats/talk.json" || fail 'the two files differ'
+chat 0 'The capital of France is\n/save talk\n/save talk.json\n/save '"$folder"'/talk.json\n' --system 'Be brief.'
+kept=$HOME/.local/share/facet/chats
+cmp -s "$folder/talk.json" "$kept/talk.json" || fail 'the two files differ'
 grep -qF '**Paris**' "$folder/talk.json" || fail 'the answer is not in the file'
-chat 0 '/tokens\n/stats\n' --load talk
-says '1 and a system message'
+chat 0 'The capital of Peru is\n' --load talk
+is "$lima"
+says 'talk: 1 turn and a system message, 33 tokens are held'
+says ' · 33 reused · '
 chat 0 "/load $folder/talk.json\n/retry\n"
 is "$paris"
+says ' · 0 reused · '
+chat 0 '/load talk\nThe capital of Peru is\n/load talk\n/retry\n' # back to the state of the file
+is "$lima
+$paris"
+chat 0 '/load talk\nThe capital of Peru is\n' -n 3 --kv q8 # another cache reads the ids again
+is 'The capital of'
+printf '\377' | dd of="$kept/talk" bs=1 seek=20000 conv=notrunc 2>/dev/null
+chat 0 'The capital of Peru is\n' --load talk
+is "$lima"
+says 'only the conversation is taken, and read again: '
+says 'damaged'
+says ' · 0 reused · '
+head -c 100 "$kept/talk" >"$kept/cut"
+chat 1 'The capital of Peru is\n' --load cut
+is ''
 chat 1 '' --load nothing
+chat 0 '/save empty\n'
+chat 0 '/load empty\nThe capital of Peru is\n'
+is "$lima"
+
+for country in France Peru; do
+    chat 0 "The capital of $country is\n" --session "$folder/session"
+done
+is "$lima"
+says '20 tokens are held'
+says ' · 20 reused · '
+"$FACET" run -t 1 --temperature 0 --session "$folder/session" 'The capital of Norway is' >"$out" 2>"$err" </dev/null ||
+    fail 'run --session failed'
+is 'The capital of Norway is **Oslo**.'
+says ' · 43 reused · '
+chat 0 '/undo\n/tokens\n' --session "$folder/session"
+says '3 turns, '
+chat 0 '/tokens\n' --session "$folder/session"
+says '2 turns, ' # what was taken back is so in the file
+printf '\377' | dd of="$folder/session" bs=1 seek=20000 conv=notrunc 2>/dev/null
+"$FACET" run -t 1 --temperature 0 --session "$folder/session" 'The capital of Norway is' >"$out" 2>"$err" </dev/null ||
+    fail 'run --session failed'
+says 'only the conversation is taken, and read again: '
+is 'The capital of Norway is **Oslo**.'
+"$FACET" run -t 1 --raw --session "$folder/session" x >"$out" 2>"$err" </dev/null
+[ $? = 2 ] || fail 'run --raw --session is no usage error'
+
 echo '{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "The capital of France is"}]}' >"$folder/talk.json"
 chat 0 "/load $folder/talk.json\n/system\n/retry\n"
 is "$paris"

@@ -74,7 +74,7 @@ static char *conversation_path(const char *command, const char *name, fct_error 
     if (name[0] == '.')
         return fct_fail_null(err, FCT_ERR_ARGUMENT, "%s: a name does not begin with a point",
                              command);
-    fct_text_printf(&file, "chats/%s.json", name);
+    fct_text_printf(&file, "chats/%s", name);
     char *path = file.failed ? NULL : fct_user_path(FCT_USER_DATA, file.data, err);
     fct_text_free(&file);
     return path;
@@ -83,21 +83,30 @@ static char *conversation_path(const char *command, const char *name, fct_error 
 void fct_chat_save(struct fct_chat *chat, const char *argument) {
     fct_error err = {0};
     char *path = conversation_path("/save", argument, &err);
-    if (!path || fct_conversation_save(&chat->conversation, path, &err) != FCT_OK)
+    if (!path || fct_conversation_save(&chat->conversation, chat->session, path, &err) != FCT_OK)
         fail(chat, &err);
     else
         fct_chat_note(chat, "saved as %s", path);
     fct_free(path);
 }
 
+fct_status fct_chat_take_up(struct fct_chat *chat, const char *path, fct_error *err) {
+    char refusal[256];
+    fct_status status =
+        fct_conversation_load(&chat->conversation, chat->session, path, refusal, err);
+    if (status) return status;
+    if (*refusal)
+        fct_chat_warn(chat, "only the conversation is taken, and read again: %s", refusal);
+    size_t n_turns = fct_conversation_turns(&chat->conversation, true);
+    fct_chat_note(chat, "%s: %zu turn%s%s, %d tokens are held", path, n_turns,
+                  n_turns == 1 ? "" : "s", chat->conversation.system ? " and a system message" : "",
+                  fct_session_describe(chat->session).n_tokens);
+    return FCT_OK;
+}
+
 void fct_chat_load(struct fct_chat *chat, const char *argument) {
     fct_error err = {0};
     char *path = conversation_path("/load", argument, &err);
-    if (!path || fct_conversation_load(&chat->conversation, path, &err) != FCT_OK)
-        fail(chat, &err);
-    else
-        fct_chat_note(chat, "%s: %zu turns%s", path,
-                      fct_conversation_turns(&chat->conversation, true),
-                      chat->conversation.system ? " and a system message" : "");
+    if (!path || fct_chat_take_up(chat, path, &err) != FCT_OK) fail(chat, &err);
     fct_free(path);
 }

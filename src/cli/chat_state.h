@@ -15,7 +15,7 @@ struct fct_chat_options {
     struct fct_model_choice model;
     struct fct_sampling_choice sampling;
     int max_tokens, max_thought;
-    const char *system, *load;
+    const char *system, *load, *session_path;
     bool think, zero;
     int thoughts; /* enum fct_thoughts */
     int on_full;  /* enum fct_on_full */
@@ -89,6 +89,8 @@ void fct_chat_think(struct fct_chat *chat, const char *argument);
 void fct_chat_read_file(struct fct_chat *chat, const char *argument);
 void fct_chat_save(struct fct_chat *chat, const char *argument);
 void fct_chat_load(struct fct_chat *chat, const char *argument);
+/* The conversation in this file, with what the session held if that can be taken. */
+fct_status fct_chat_take_up(struct fct_chat *chat, const char *path, fct_error *err);
 
 /* The options of the command, some of which /set can change. */
 extern const struct fct_option fct_chat_own_options[];

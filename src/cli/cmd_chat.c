@@ -26,6 +26,9 @@ const struct fct_option fct_chat_own_options[] = {
     {"system", 0, FCT_OPTION_TEXT, AT(system), "TEXT", "the system message", NULL, 0, 0, NULL},
     {"load", 0, FCT_OPTION_TEXT, AT(load), "NAME", "begin with a conversation that /save kept",
      NULL, 0, 0, NULL},
+    {"session", 0, FCT_OPTION_TEXT, AT(session_path), "FILE",
+     "take the conversation in FILE up, if there is one, and keep it there at the end", NULL, 0, 0,
+     NULL},
     {"on-full", 0, FCT_OPTION_CHOICE, AT(on_full), "HOW",
      "when the context is full: stop, or roll (the oldest turns are no longer sent)", "stop", 0, 0,
      on_full_names},
@@ -193,6 +196,9 @@ static fct_status begin_conversation(struct fct_chat *chat, fct_error *err) {
         if (chat->failed)
             return fct_fail(err, FCT_ERR_IO, "there is no conversation to begin with");
     }
+    const char *path = chat->options.session_path;
+    if (path && access(path, F_OK) == 0 && (status = fct_chat_take_up(chat, path, err)) != FCT_OK)
+        return status;
     if (!chat->options.system) return FCT_OK;
     size_t n_bytes = strlen(chat->options.system);
     char *system = fct_copy_text(chat->options.system, n_bytes, err);
@@ -221,6 +227,13 @@ static fct_status open_editor(struct fct_chat *chat, char **history, fct_error *
     return chat->edit ? FCT_OK : FCT_ERR_MEMORY;
 }
 
+/* An untouched conversation is not kept: the file may have been taken up without its state. */
+static fct_status keep_session(const struct fct_chat *chat, fct_error *err) {
+    const char *path = chat->options.session_path;
+    if (!path || fct_session_describe(chat->session).n_tokens == 0) return FCT_OK;
+    return fct_conversation_save(&chat->conversation, chat->session, path, err);
+}
+
 static int run(const void *command_options, struct fct_arguments arguments) {
     const struct fct_chat_options *options = command_options;
     struct fct_chat chat = {.options = *options, .style = fct_style_for(STDERR_FILENO)};
@@ -231,10 +244,12 @@ static int run(const void *command_options, struct fct_arguments arguments) {
     fct_status status = open_model(&chat, &err);
     if (!status) status = begin_conversation(&chat, &err);
     if (!status) status = open_editor(&chat, &history, &err);
-    if (status)
+    if (status) {
         code = fct_failure("chat", &err);
-    else
+    } else {
         code = chat.edit ? run_typed(&chat) : run_piped(&chat);
+        if (keep_session(&chat, &err) != FCT_OK) code = fct_failure("chat", &err);
+    }
     fct_line_edit_free(chat.edit);
     fct_conversation_free(&chat.conversation);
     fct_session_free(chat.session);

@@ -11,6 +11,7 @@
 #include "cli/json_output.h"
 #include "cli/model_choice.h"
 #include "cli/progress.h"
+#include "cli/run_prompt.h"
 #include "cli/run_report.h"
 #include "cli/sampling_choice.h"
 #include "cli/standard_output.h"
@@ -20,7 +21,7 @@ struct run_options {
     struct fct_model_choice model;
     struct fct_sampling_choice sampling;
     int max_tokens, max_thought;
-    const char *system;
+    const char *system, *session_path;
     bool think, raw, ids, json;
     struct fct_id_list prompt_ids;
     struct fct_text_list stops;
@@ -31,6 +32,8 @@ static const struct fct_option own_options[] = {
     {"tokens", 'n', FCT_OPTION_INTEGER, AT(max_tokens), "N",
      "at most N tokens; 0: up to the context", "0", 0, INT32_MAX, NULL},
     {"system", 0, FCT_OPTION_TEXT, AT(system), "TEXT", "the system message", NULL, 0, 0, NULL},
+    {"session", 0, FCT_OPTION_TEXT, AT(session_path), "FILE",
+     "go on with the conversation in FILE, if there is one, and keep it there", NULL, 0, 0, NULL},
     {"think", 0, FCT_OPTION_FLAG, AT(think), NULL,
      "let the model think before it answers; thoughts go to stderr", NULL, 0, 0, NULL},
     {"think-tokens", 0, FCT_OPTION_INTEGER, AT(max_thought), "N",
@@ -53,6 +56,14 @@ static const struct fct_option_group groups[] = {
     FCT_SAMPLING_GROUP(struct run_options, sampling),
     FCT_MODEL_GROUP(struct run_options, model),
     {0},
+};
+
+/* What is made for one run. */
+struct running {
+    fct_model *model;
+    fct_session *session;
+    struct fct_conversation conversation;
+    struct fct_id_list prompt;
 };
 
 /* What the callbacks of the generation need to write the answer out. */
@@ -88,69 +99,39 @@ static bool show_reading(void *user, int n_done, int n_total) {
     return !fct_interrupted();
 }
 
-static json_t *message(const char *role, const char *text, size_t n_bytes) {
-    return json_pack("{s:s, s:s%}", "role", role, "content", text, n_bytes);
-}
-
-/* Renders system and prompt as a conversation that the model is to answer. Takes valid UTF-8. */
-static fct_status render(const fct_model *model, const char *system, const char *prompt,
-                         size_t n_bytes, bool think, struct fct_id_list *ids, fct_error *err) {
-    json_t *messages = json_array();
-    if (system) json_array_append_new(messages, message("system", system, strlen(system)));
-    json_array_append_new(messages, message("user", prompt, n_bytes));
-    json_t *request = json_pack("{s:o, s:{s:b, s:b}}", "messages", messages, "kwargs",
-                                "add_generation_prompt", 1, "enable_thinking", think);
-    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    fct_status status =
-        text ? fct_chat_render(model, text, strlen(text), false, NULL, &ids->ids, &ids->n_ids, err)
-             : fct_fail(err, FCT_ERR_MEMORY, "no memory for the conversation");
-    free(text);
-    json_decref(request);
-    return status;
-}
-
-/* Plain text behind one BOS, if the model has one. What the text says is never control. */
-static fct_status encode_raw(const fct_model *model, const char *prompt, size_t n_bytes,
-                             struct fct_id_list *ids, fct_error *err) {
-    int *text_ids = NULL, n_text_ids = 0, bos = fct_bos_id(model), n_bos = bos >= 0;
-    fct_status status = fct_tokenize(model, prompt, n_bytes, 0, &text_ids, &n_text_ids, NULL, err);
-    if (status) return status;
-    ids->ids = fct_new_array((size_t)n_text_ids + 1, sizeof(int), err);
-    if (ids->ids) {
-        ids->ids[0] = bos;
-        if (n_text_ids > 0) memcpy(ids->ids + n_bos, text_ids, (size_t)n_text_ids * sizeof(int));
-        ids->n_ids = n_bos + n_text_ids;
-        if (ids->n_ids == 0) status = fct_fail(err, FCT_ERR_ARGUMENT, "the prompt is empty");
-    } else {
-        status = FCT_ERR_MEMORY;
-    }
-    fct_free(text_ids);
-    return status;
-}
-
 /* The prompt's ids, from whichever form it was given in. */
 static fct_status read_prompt(const struct run_options *options, struct fct_arguments arguments,
-                              const fct_model *model, struct fct_id_list *ids, fct_error *err) {
-    char *prompt = NULL, *system = NULL;
-    size_t n_bytes, n_system;
-    fct_status status = fct_tokenizer_check(model, "use --prompt-ids and --ids", err);
+                              struct running *run, fct_error *err) {
+    char *prompt = NULL;
+    size_t n_bytes;
+    fct_status status = fct_tokenizer_check(run->model, "use --prompt-ids and --ids", err);
     if (!status) status = fct_input_read("run", arguments, &prompt, &n_bytes, err);
     if (status) return status;
     status = fct_input_repair("run", "the prompt", &prompt, &n_bytes, err);
-    if (!status && options->system) {
-        n_system = strlen(options->system);
-        system = fct_copy_text(options->system, n_system, err);
-        status =
-            system ? fct_input_repair("run", "--system", &system, &n_system, err) : FCT_ERR_MEMORY;
-    }
-    if (!status && options->raw) status = encode_raw(model, prompt, n_bytes, ids, err);
-    if (!status && !options->raw) {
+    if (!status && options->raw) {
+        status = fct_run_prompt_raw(run->model, prompt, n_bytes, &run->prompt, err);
+    } else if (!status) {
         fct_input_tidy(prompt, &n_bytes);
-        status = render(model, system, prompt, n_bytes, options->think, ids, err);
+        status = fct_run_prompt_begin(&run->conversation, run->session, options->session_path,
+                                      options->system, err);
+        if (!status)
+            status = fct_run_prompt_turn(&run->conversation, run->model, options->think, prompt,
+                                         n_bytes, &run->prompt, err);
     }
     fct_free(prompt);
-    fct_free(system);
     return status;
+}
+
+/* The answer becomes part of the conversation that --session keeps; one that was stopped before it
+ * began is none. */
+static fct_status keep_answer(const struct run_options *options, struct running *run,
+                              const fct_generation *generation, fct_error *err) {
+    bool none = generation->reason == FCT_REASON_CANCELLED && generation->n_bytes == 0;
+    if (!options->session_path || none) return FCT_OK;
+    fct_status status = fct_conversation_add(&run->conversation, "assistant", generation->text,
+                                             generation->n_bytes, err);
+    if (status) return status;
+    return fct_conversation_save(&run->conversation, run->session, options->session_path, err);
 }
 
 /* jansson refuses integers beyond 64 bits: a call that has one shows all its numbers as reals. */
@@ -205,9 +186,10 @@ static void report(const struct run_options *options, const fct_model *model,
     fct_report_print(model, session, generation);
 }
 
-static fct_status answer_prompt(const struct run_options *options, const fct_model *model,
-                                fct_session *session, const struct fct_id_list *prompt,
-                                fct_error *err) {
+static fct_status answer_prompt(const struct run_options *options, struct running *run,
+                                const struct fct_id_list *prompt, fct_error *err) {
+    const fct_model *model = run->model;
+    fct_session *session = run->session;
     struct answer answer = {.ids = options->ids && !options->json};
     fct_generation generation = {0};
     fct_generate_options generate = generation_for(options, model, &answer);
@@ -226,6 +208,7 @@ static fct_status answer_prompt(const struct run_options *options, const fct_mod
     fct_answer_stream_end(&answer.stream);
     if (!status && options->json) fct_json_print("run", answer_object(model, session, &generation));
     if (!status && !answer.stream.broken) report(options, model, session, &generation);
+    if (!status) status = keep_answer(options, run, &generation, err);
     fct_answer_stream_free(&answer.stream);
     fct_generation_free(&generation);
     return status;
@@ -239,38 +222,40 @@ static int check_usage(const struct run_options *options, struct fct_arguments a
                                "--prompt-ids is the whole prompt: no --raw, --system, --think");
     if (options->raw && (options->system || options->think))
         return fct_usage_error("run", "--raw has no chat format: no --system, --think");
+    if (options->session_path && (options->raw || options->prompt_ids.ids))
+        return fct_usage_error("run", "--session keeps a conversation: no --raw, --prompt-ids");
     return FCT_EXIT_GOOD;
+}
+
+static fct_status run_model(const struct run_options *options, struct fct_arguments arguments,
+                            struct running *run, fct_error *err) {
+    const fct_session_options sizes = fct_model_choice_session(&options->model);
+    const struct fct_id_list *given = options->prompt_ids.ids ? &options->prompt_ids : NULL;
+    fct_status status = FCT_OK;
+    run->model = fct_model_choice_open(&options->model, "run", err);
+    if (!run->model) return FCT_ERR_IO;
+    if (!options->ids && !options->json)
+        status = fct_tokenizer_check(run->model, "use --prompt-ids and --ids", err);
+    if (!status && given)
+        status = fct_ids_check(run->model, "--prompt-ids", given->ids, (size_t)given->n_ids, err);
+    if (status) return status;
+    run->session = fct_session_new(run->model, &sizes, err);
+    if (!run->session) return FCT_ERR_MEMORY;
+    if (!given) status = read_prompt(options, arguments, run, err);
+    return status ? status : answer_prompt(options, run, given ? given : &run->prompt, err);
 }
 
 static int run(const void *command_options, struct fct_arguments arguments) {
     const struct run_options *options = command_options;
+    struct running run = {0};
     fct_error err = {0};
-    struct fct_id_list read = {0};
-    const struct fct_id_list *prompt = options->prompt_ids.ids ? &options->prompt_ids : &read;
-    fct_session *session = NULL;
     int code = check_usage(options, arguments);
     if (code) return code;
-    code = FCT_EXIT_FAILURE;
-    fct_model *model = fct_model_choice_open(&options->model, "run", &err);
-    if (!model) goto failed;
-    if (!options->ids && !options->json &&
-        fct_tokenizer_check(model, "use --prompt-ids and --ids", &err) != FCT_OK)
-        goto failed;
-    if (prompt == &read && read_prompt(options, arguments, model, &read, &err) != FCT_OK)
-        goto failed;
-    if (fct_ids_check(model, "--prompt-ids", prompt->ids, (size_t)prompt->n_ids, &err) != FCT_OK)
-        goto failed;
-    fct_session_options session_options = fct_model_choice_session(&options->model);
-    session = fct_session_new(model, &session_options, &err);
-    if (!session || answer_prompt(options, model, session, prompt, &err) != FCT_OK) goto failed;
-    code = FCT_EXIT_GOOD;
-    goto done;
-failed:
-    fct_failure("run", &err);
-done:
-    fct_session_free(session);
-    fct_model_free(model);
-    fct_free(read.ids);
+    if (run_model(options, arguments, &run, &err) != FCT_OK) code = fct_failure("run", &err);
+    fct_conversation_free(&run.conversation);
+    fct_free(run.prompt.ids);
+    fct_session_free(run.session);
+    fct_model_free(run.model);
     return code;
 }
 

@@ -1,4 +1,5 @@
-/* conversation_file.c - a conversation as a file of JSON (docs/CHAT.md), and back. */
+/* conversation_file.c - a conversation as text and as a file (docs/CHAT.md), and back. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,28 +11,37 @@
 #define FORMAT "facet-conversation"
 #define FILE_LIMIT ((size_t)64 << 20)
 
-fct_status fct_conversation_save(const struct fct_conversation *c, const char *path,
-                                 fct_error *err) {
+char *fct_conversation_text(const struct fct_conversation *c, fct_error *err) {
     json_t *object =
         json_pack("{s:s, s:i, s:s?, s:I, s:O}", "format", FORMAT, "version", 1, "system", c->system,
                   "not_sent", (json_int_t)c->first, "messages", c->messages);
     char *text = object ? json_dumps(object, JSON_INDENT(1)) : NULL;
-    fct_output *out = NULL;
-    fct_status status = FCT_ERR_MEMORY;
     json_decref(object);
-    if (text)
-        out = fct_output_new(path, strlen(text), err);
-    else
-        fct_fail(err, FCT_ERR_MEMORY, "%s: no memory for the conversation", path);
-    if (out) {
-        status = fct_output_write(out, text, strlen(text), err);
-        if (!status)
-            status = fct_output_finish(out, err);
-        else
-            fct_output_free(out);
-    } else if (text) {
-        status = err ? err->code : FCT_ERR_IO;
-    }
+    if (!text) fct_fail(err, FCT_ERR_MEMORY, "no memory for the conversation's text");
+    return text;
+}
+
+static fct_status write_text(const char *path, const char *text, fct_error *err) {
+    fct_output *out = fct_output_new(path, strlen(text), err);
+    if (!out) return err ? err->code : FCT_ERR_IO;
+    fct_status status = fct_output_write(out, text, strlen(text), err);
+    if (!status) return fct_output_finish(out, err);
+    fct_output_free(out);
+    return status;
+}
+
+static bool is_json_name(const char *path) {
+    size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".json") == 0;
+}
+
+fct_status fct_conversation_save(const struct fct_conversation *c, const fct_session *session,
+                                 const char *path, fct_error *err) {
+    bool only_text = is_json_name(path) || fct_session_describe(session).n_tokens == 0;
+    char *text = fct_conversation_text(c, err);
+    if (!text) return FCT_ERR_MEMORY;
+    fct_status status =
+        only_text ? write_text(path, text, err) : fct_session_save(session, path, text, err);
     free(text);
     return status;
 }
@@ -81,14 +91,11 @@ static fct_status read_object(struct fct_conversation *c, json_t *object, const 
     return FCT_OK;
 }
 
-fct_status fct_conversation_load(struct fct_conversation *c, const char *path, fct_error *err) {
-    size_t n_bytes;
+fct_status fct_conversation_read(struct fct_conversation *c, const char *text, size_t n_bytes,
+                                 const char *path, fct_error *err) {
     json_error_t fault;
     struct fct_conversation loaded = {0};
-    char *text = fct_file_read(path, FILE_LIMIT, &n_bytes, err);
-    if (!text) return err ? err->code : FCT_ERR_IO;
     json_t *object = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &fault);
-    fct_free(text);
     if (!object)
         return fct_fail(err, FCT_ERR_FORMAT, "%s: line %d: %s", path, fault.line, fault.text);
     fct_status status = fct_conversation_init(&loaded, err);
@@ -101,4 +108,40 @@ fct_status fct_conversation_load(struct fct_conversation *c, const char *path, f
     fct_conversation_free(c);
     *c = loaded;
     return FCT_OK;
+}
+
+/* Does the file begin as a text of JSON does? A session's file begins with a length. */
+static bool is_text(const char *path) {
+    unsigned char begin[2] = {0, 0};
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(begin, 1, sizeof begin, file) : 0;
+    if (file) fclose(file);
+    return n < 2 || (strchr("{[ \t\r\n", begin[0]) && begin[1] >= 9 && begin[1] < 0x7F);
+}
+
+static fct_status load_text(struct fct_conversation *c, const char *path, fct_error *err) {
+    size_t n_bytes;
+    char *text = fct_file_read(path, FILE_LIMIT, &n_bytes, err);
+    if (!text) return err ? err->code : FCT_ERR_IO;
+    fct_status status = fct_conversation_read(c, text, n_bytes, path, err);
+    fct_free(text);
+    return status;
+}
+
+fct_status fct_conversation_load(struct fct_conversation *c, fct_session *session, const char *path,
+                                 char refusal[256], fct_error *err) {
+    char *text = NULL;
+    fct_error why = {0};
+    refusal[0] = '\0';
+    if (is_text(path)) return load_text(c, path, err);
+    fct_status status = fct_session_load(session, path, &text, &why);
+    if (status) snprintf(refusal, 256, "%.255s", why.message);
+    if (text)
+        status = fct_conversation_read(c, text, strlen(text), path, err);
+    else if (!status)
+        status = fct_fail(err, FCT_ERR_FORMAT, "%s: it holds no conversation", path);
+    else if (err)
+        *err = why;
+    fct_free(text);
+    return status;
 }

@@ -31,6 +31,7 @@ struct fct_line_edit {
     const char *prompt, *begin;
     int prompt_columns;
     bool pastes;      /* the terminal is asked to tell pasted text from typed */
+    bool ended;       /* the program was told to end */
     bool interrupted; /* by Ctrl+C, while a line was read */
     bool was_empty;   /* it was, then */
     char bytes[8];    /* of a character that is not complete */
@@ -93,6 +94,7 @@ static void handle_signals(fct_line_edit *edit) {
     ssize_t n = read(fct_interrupt_fd(), signals, sizeof signals);
     for (ssize_t i = 0; i < n; i++) {
         if (signals[i] == SIGINT) edit->interrupted = true;
+        if (signals[i] == SIGHUP || signals[i] == SIGTERM) edit->ended = true;
         if (signals[i] == SIGTSTP) stop_program(edit);
         if (signals[i] == SIGCONT) go_on(edit);
         if (signals[i] == SIGWINCH) resize(edit);
@@ -113,7 +115,7 @@ static bool next_byte(fct_line_edit *edit, char *byte) {
         struct pollfd both[] = {{STDIN_FILENO, POLLIN, 0}, {fct_interrupt_fd(), POLLIN, 0}};
         if (poll(both, 2, -1) < 0 && errno != EINTR) return false;
         if (both[1].revents & POLLIN) handle_signals(edit);
-        if (edit->interrupted) return false;
+        if (edit->interrupted || edit->ended) return false;
         if (!both[0].revents) continue;
         ssize_t n = read(STDIN_FILENO, byte, 1);
         if (n == 1) return true;
@@ -148,7 +150,7 @@ static int read_key(EditLine *el, wchar_t *c) {
     fct_line_edit *edit = edit_of(el);
     *c = BEGIN_KEY;
     if (edit->begin) return 1;
-    if (!edit->interrupted && next_character(edit, c)) return 1;
+    if (!edit->interrupted && !edit->ended && next_character(edit, c)) return 1;
     if (!edit->interrupted) return 0;
     const LineInfo *line = el_line(el);
     edit->was_empty = line->lastchar == line->buffer;
@@ -303,7 +305,7 @@ void fct_line_edit_free(fct_line_edit *edit) {
 
 /* Ctrl+C and the others are told to the prompt; the answer behind it hears them its own way. */
 static void listen(bool on) {
-    static const int heard[] = {SIGTSTP, SIGCONT, SIGWINCH};
+    static const int heard[] = {SIGTSTP, SIGCONT, SIGWINCH, SIGHUP, SIGTERM};
     if (on) drop_old_signals();
     if (on) fct_interrupt_tell(SIGINT);
     for (size_t i = 0; i < sizeof heard / sizeof *heard; i++) {
