@@ -26,7 +26,8 @@ may_include() {
     engine) echo 'facet.h transformer/* text/* pack/* kernels/* base/*' ;;
     convert) echo 'facet.h text/vocabulary.h pack/* kernels/blocks.h base/*' ;;
     server) echo 'facet.h base/*' ;;
-    cli) echo 'facet.h base/* server/server.h' ;;
+    fetch) echo 'facet.h base/*' ;;
+    cli) echo 'facet.h base/* server/server.h fetch/fetch.h' ;;
     esac
 }
 includes() { # FILE
@@ -53,6 +54,8 @@ done | broken 'nobody includes a .c file'
 
 grep -nE '#[[:space:]]*include[[:space:]]*<(jansson|xxhash|curl|event|editline|histedit)' -r src/base src/kernels |
     broken 'base and kernels know libc only'
+grep -rnE '#[[:space:]]*include[[:space:]]*<(curl|openssl)/' src | grep -v '^src/fetch/' |
+    broken 'libcurl and OpenSSL stay in src/fetch'
 grep -n '#[[:space:]]*include' include/facet.h | grep -vE '<std(bool|def|int)\.h>' |
     broken 'facet.h includes nothing but stdbool, stddef and stdint'
 

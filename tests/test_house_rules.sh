@@ -17,6 +17,7 @@ cat >src/base/twice.c <<'END'
 /* another.c - does not name itself. */
 #include "engine/twice.c"
 #include <jansson.h>
+#include <curl/curl.h>
 END
 cp src/base/twice.c src/engine
 cat >src/kernels/wide.c <<'END'

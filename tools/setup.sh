@@ -55,6 +55,8 @@ need 'has pkg-config'       pkg-config     pkgconf-pkg-config  pkgconf  pkgconf 
 need 'has_library jansson'  libjansson-dev jansson-devel       jansson  jansson-dev  jansson
 need 'has_library libxxhash' libxxhash-dev xxhash-devel        xxhash   xxhash-dev   xxhash
 need 'has_library libedit'  libedit-dev    libedit-devel       libedit  libedit-dev  libedit
+need 'has_library libcurl' libcurl4-openssl-dev libcurl-devel   curl     curl-dev     curl
+need 'has_library libcrypto' libssl-dev    openssl-devel       openssl  openssl-dev  openssl
 need 'has_library cmocka'   libcmocka-dev  libcmocka-devel     cmocka   cmocka-dev   cmocka
 if [ "$purpose" != build ]; then
     need 'has c++'          g++            gcc-c++             gcc      g++          gcc
