@@ -93,6 +93,10 @@ fct_session *fct_session_new(const fct_model *model, const fct_session_options *
     if (fct_kv_cache_init(&s->cache, &model->config, choose_kv(s, options->kv), s->context,
                           s->batch, err) != FCT_OK)
         goto failed;
+    for (int i = 0; i < model->config.n_layers; i++) {
+        s->cache.layers[i].static_key = model->weights.layers[i].key_scale;
+        s->cache.layers[i].static_value = model->weights.layers[i].value_scale;
+    }
     if (prepare_marks(s, err) != FCT_OK) goto failed;
     if (fct_scratch_init(&s->scratch, &model->config, s->batch, n_threads, s->context, err) !=
         FCT_OK)

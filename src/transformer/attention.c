@@ -88,7 +88,8 @@ void fct_attention_block(const struct fct_pass *p, struct fct_team team, int lay
     for (int t = mine.begin; t < mine.end; t++) {
         const float *h = s->hidden.values + (size_t)t * (size_t)hidden;
         k->rms_norm(h, w->input_norm, hidden, eps, s->normed.values + (size_t)t * (size_t)hidden);
-        fct_input_done(p, &s->normed, t, hidden);
+        fct_input_done(p, &s->normed, t, hidden,
+                       (const struct fct_linear_layer *const[]){&w->q, &w->k, &w->v}, 3);
     }
     fct_team_wait(team);
     project(p, team, layer, readers, live);
@@ -101,7 +102,9 @@ void fct_attention_block(const struct fct_pass *p, struct fct_team team, int lay
     struct fct_input attended = s->attended;
     attended.stride = query_size;
     mine = fct_token_share(team, live);
-    for (int t = mine.begin; t < mine.end; t++) fct_input_done(p, &attended, t, query_size);
+    for (int t = mine.begin; t < mine.end; t++)
+        fct_input_done(p, &attended, t, query_size, (const struct fct_linear_layer *const[]){&w->o},
+                       1);
     fct_team_wait(team);
     fct_linear(p, team, &w->o, &attended, live, s->branch, hidden, NULL);
     fct_team_wait(team);

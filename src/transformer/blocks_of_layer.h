@@ -12,11 +12,12 @@
 /* linear.c */
 struct fct_span fct_token_share(struct fct_team team,
                                 struct fct_span span); /* this member's tokens */
-/* Row `token` of input holds its n floats: makes the int8 form too, if matrices will want it. */
-void fct_input_done(const struct fct_pass *p, const struct fct_input *input, int token, int n);
+/* Row `token` of input holds its n floats: makes the int8 forms that its readers will want. */
+void fct_input_done(const struct fct_pass *p, const struct fct_input *input, int token, int n,
+                    const struct fct_linear_layer *const readers[], int n_readers);
 /* y[token * y_stride + row] for the span's tokens and this member's rows of w; input rows start at
  * token * input->stride. *rows (may be NULL) gets the rows that were this member's. */
-void fct_linear(const struct fct_pass *p, struct fct_team team, const struct fct_matrix *w,
+void fct_linear(const struct fct_pass *p, struct fct_team team, const struct fct_linear_layer *w,
                 const struct fct_input *input, struct fct_span span, float *y, int y_stride,
                 struct fct_span *rows);
 

@@ -31,7 +31,8 @@ static void head(const struct fct_pass *p, struct fct_team team, struct fct_span
         const float *h = s->hidden.values + (size_t)t * (size_t)hidden;
         float *normed = s->normed.values + (size_t)(t - span.begin) * (size_t)hidden;
         k->rms_norm(h, p->weights->norm, hidden, p->config->rms_norm_eps, normed);
-        fct_input_done(p, &s->normed, t - span.begin, hidden);
+        fct_input_done(p, &s->normed, t - span.begin, hidden,
+                       (const struct fct_linear_layer *const[]){&p->weights->head}, 1);
     }
     fct_team_wait(team);
     fct_linear(p, team, &p->weights->head, &s->normed, (struct fct_span){0, n}, s->logits,

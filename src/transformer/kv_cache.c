@@ -102,7 +102,8 @@ void fct_kv_layer_store(struct fct_kv_layer *layer, enum fct_kv_type type,
     float none[2];
     float *key_scale = layer->key_scales ? layer->key_scales + scale_at : &none[0];
     float *value_scale = layer->value_scales ? layer->value_scales + scale_at : &none[1];
-    *key_scale = *value_scale = 0; /* the position's own, found from its numbers */
+    *key_scale = layer->static_key; /* 0: the position's own, found from its numbers */
+    *value_scale = layer->static_value;
     kernels->store_key(type, key, layer->head_dim, layer->keys + at, slot % FCT_KV_BLOCK,
                        key_scale);
     kernels->store_value(type, value, layer->head_dim, layer->values + at, slot % FCT_KV_BLOCK,

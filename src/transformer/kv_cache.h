@@ -12,6 +12,7 @@ struct fct_kv_layer {
     int n_kv_heads, head_dim;
     uint8_t *keys, *values; /* [n_kv_heads][capacity * head_dim * bytes] in blocks.h's layout */
     float *key_scales, *value_scales; /* [n_kv_heads][capacity]; FCT_KV_TYPE_Q8 only */
+    float static_key, static_value;   /* every position's scale; 0: each has its own */
 };
 
 struct fct_kv_cache {

@@ -9,11 +9,18 @@ struct fct_span fct_token_share(struct fct_team team, struct fct_span span) {
     return share;
 }
 
-void fct_input_done(const struct fct_pass *p, const struct fct_input *input, int token, int n) {
-    if (p->float_activations) return;
-    struct fct_act act = input->act;
-    p->kernels->quantize(input->values + (size_t)token * (size_t)input->stride, n, 0.0f, &act,
-                         token);
+void fct_input_done(const struct fct_pass *p, const struct fct_input *input, int token, int n,
+                    const struct fct_linear_layer *const readers[], int n_readers) {
+    const float *x = input->values + (size_t)token * (size_t)input->stride;
+    int n_forms = 0;
+    for (int i = 0; i < n_readers; i++) {
+        const struct fct_linear_layer *reader = readers[i];
+        if (reader->form != n_forms) continue; /* it shares an earlier one's */
+        n_forms++;
+        if (p->float_activations && reader->input_scale == 0) continue;
+        struct fct_act act = input->act[reader->form];
+        p->kernels->quantize(x, n, reader->input_scale, &act, token);
+    }
 }
 
 /* The int8 rows from token `first` on. */
@@ -24,22 +31,65 @@ static struct fct_act act_from(const struct fct_act *act, int first) {
                             act->scales + skipped};
 }
 
-void fct_linear(const struct fct_pass *p, struct fct_team team, const struct fct_matrix *w,
+/* Strips [begin, end) of one matrix for some tokens. */
+struct product {
+    const struct fct_linear_layer *w;
+    int n_tokens, begin, end;
+    float *y;
+    size_t y_stride;
+};
+
+static void multiply_floats(const struct fct_pass *p, const struct product *it, const float *x,
+                            int stride) {
+    p->kernels->matmul_f32(&it->w->matrix, x, (size_t)stride, it->n_tokens, it->begin, it->end,
+                           it->y, it->y_stride);
+}
+
+/* Float weights whose input is rounded all the same: what its codes stand for, token by token. */
+static void multiply_rounded(const struct fct_pass *p, const struct product *it,
+                             const struct fct_act *act, float *row) {
+    for (int t = 0; t < it->n_tokens; t++) {
+        const int8_t *codes = act->codes + (size_t)t * (size_t)act->stride;
+        for (int i = 0; i < it->w->matrix.columns; i++) row[i] = (float)codes[i] * act->scales[t];
+        struct product one = *it;
+        one.n_tokens = 1;
+        one.y += (size_t)t * it->y_stride;
+        multiply_floats(p, &one, row, it->w->matrix.columns);
+    }
+}
+
+/* Clamped first, so that what is rounded is small enough for the sum that rounds it: to the nearest
+ * whole number, halves to even. A NaN stays one. */
+static void round_output(float *y, int n, float scale) {
+    static const float rounder = 0x1.8p23f;
+    for (int i = 0; i < n; i++) {
+        float v = y[i] / scale;
+        v = v < -128.0f ? -128.0f : v;
+        v = v > 127.0f ? 127.0f : v;
+        y[i] = ((v + rounder) - rounder) * scale;
+    }
+}
+
+void fct_linear(const struct fct_pass *p, struct fct_team team, const struct fct_linear_layer *w,
                 const struct fct_input *input, struct fct_span span, float *y, int y_stride,
                 struct fct_span *rows) {
-    int begin, end, n_tokens = span.end - span.begin;
-    fct_team_share(team, fct_strips(w->rows), 2, &begin, &end);
-    if (rows)
-        *rows = (struct fct_span){begin * FCT_STRIP,
-                                  end * FCT_STRIP < w->rows ? end * FCT_STRIP : w->rows};
+    int begin, end, n_rows = w->matrix.rows, n_tokens = span.end - span.begin;
+    fct_team_share(team, fct_strips(n_rows), 2, &begin, &end);
+    struct fct_span own = {begin * FCT_STRIP, end * FCT_STRIP < n_rows ? end * FCT_STRIP : n_rows};
+    if (rows) *rows = own;
     if (begin >= end || n_tokens <= 0) return;
     y += (size_t)span.begin * (size_t)y_stride;
-    if (p->float_activations || w->scheme == FCT_F32) {
-        const float *x = input->values + (size_t)span.begin * (size_t)input->stride;
-        p->kernels->matmul_f32(w, x, (size_t)input->stride, n_tokens, begin, end, y,
-                               (size_t)y_stride);
-    } else {
-        struct fct_act act = act_from(&input->act, span.begin);
-        p->kernels->matmul(w, &act, n_tokens, begin, end, y, (size_t)y_stride);
-    }
+    struct product it = {w, n_tokens, begin, end, y, (size_t)y_stride};
+    struct fct_act act = act_from(&input->act[w->form], span.begin);
+    const float *x = input->values + (size_t)span.begin * (size_t)input->stride;
+    bool floats = w->matrix.scheme == FCT_F32;
+    if (w->input_scale > 0 && floats)
+        multiply_rounded(p, &it, &act, fct_scratch_row(p->scratch, team.index));
+    else if (floats || (p->float_activations && w->input_scale == 0))
+        multiply_floats(p, &it, x, input->stride);
+    else
+        p->kernels->matmul(&w->matrix, &act, n_tokens, begin, end, y, (size_t)y_stride);
+    for (int t = 0; t < n_tokens && w->output_scale > 0; t++)
+        round_output(y + (size_t)t * (size_t)y_stride + own.begin, own.end - own.begin,
+                     w->output_scale);
 }

@@ -26,14 +26,16 @@ void fct_mlp_block(const struct fct_pass *p, struct fct_team team, int layer,
         const float *h = s->hidden.values + (size_t)t * (size_t)hidden;
         k->rms_norm(h, w->pre_feedforward_norm, hidden, eps,
                     s->normed.values + (size_t)t * (size_t)hidden);
-        fct_input_done(p, &s->normed, t, hidden);
+        fct_input_done(p, &s->normed, t, hidden,
+                       (const struct fct_linear_layer *const[]){&w->gate, &w->up}, 2);
     }
     fct_team_wait(team);
     fct_linear(p, team, &w->gate, &s->normed, span, gated.values, wide, &rows);
     fct_linear(p, team, &w->up, &s->normed, span, s->up, wide, &rows);
     gate_rows(p, span, rows, wide);
     fct_team_wait(team);
-    for (int t = mine.begin; t < mine.end; t++) fct_input_done(p, &gated, t, wide);
+    for (int t = mine.begin; t < mine.end; t++)
+        fct_input_done(p, &gated, t, wide, (const struct fct_linear_layer *const[]){&w->down}, 1);
     fct_team_wait(team);
     fct_linear(p, team, &w->down, &gated, span, s->branch, hidden, NULL);
     fct_team_wait(team);

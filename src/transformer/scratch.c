@@ -23,13 +23,19 @@ static float *deal_floats(struct dealer *d, size_t rows, size_t columns) {
     return deal(d, rows * columns, sizeof(float));
 }
 
-static struct fct_input deal_input(struct dealer *d, int batch, int columns) {
+static struct fct_act deal_act(struct dealer *d, int batch, int stride) {
+    struct fct_act act = {.stride = stride};
+    act.codes = deal(d, (size_t)batch, (size_t)stride);
+    act.sums = deal(d, (size_t)batch * (size_t)fct_act_sums(stride), sizeof(int32_t));
+    act.scales = deal(d, (size_t)batch, sizeof(float));
+    return act;
+}
+
+static struct fct_input deal_input(struct dealer *d, int batch, int columns, int n_forms) {
     int stride = (int)fct_round_up((size_t)columns, FCT_ACT_ALIGN);
-    struct fct_input input = {
-        deal_floats(d, (size_t)batch, (size_t)columns), columns, {.stride = stride}};
-    input.act.codes = deal(d, (size_t)batch, (size_t)stride);
-    input.act.sums = deal(d, (size_t)batch * (size_t)fct_act_sums(stride), sizeof(int32_t));
-    input.act.scales = deal(d, (size_t)batch, sizeof(float));
+    struct fct_input input = {.values = deal_floats(d, (size_t)batch, (size_t)columns),
+                              .stride = columns};
+    for (int i = 0; i < n_forms; i++) input.act[i] = deal_act(d, batch, stride);
     return input;
 }
 
@@ -76,6 +82,16 @@ static void deal_attention(struct fct_scratch *s, const struct fct_config *c, st
     }
 }
 
+/* A token's inputs to one matrix, or its per-layer embedding; a multiple of a line. */
+static size_t longest_row(const struct fct_config *c) {
+    const int rows[] = {c->hidden_size, fct_config_max_query_size(c),
+                        fct_config_max_intermediate_size(c), c->n_layers * c->per_layer_size};
+    int longest = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        longest = rows[i] > longest ? rows[i] : longest;
+    return fct_round_up((size_t)longest, FCT_LINE);
+}
+
 static void deal_all(struct fct_scratch *s, const struct fct_config *c, struct dealer *d) {
     int batch = s->batch, max_kv = 0, max_head_dim = 0;
     for (int i = 0; i < c->n_layers; i++) {
@@ -84,11 +100,12 @@ static void deal_all(struct fct_scratch *s, const struct fct_config *c, struct d
             max_kv = layer->n_kv_heads * layer->head_dim;
         if (layer->head_dim > max_head_dim) max_head_dim = layer->head_dim;
     }
-    s->hidden = deal_input(d, batch, c->hidden_size);
-    s->normed = deal_input(d, batch, c->hidden_size);
-    s->attended = deal_input(d, batch, fct_config_max_query_size(c));
-    s->gated = deal_input(d, batch, fct_config_max_intermediate_size(c));
-    s->per_layer_gated = deal_input(d, batch, c->per_layer_size);
+    /* Forms that no file asks for are memory that is never touched. */
+    s->hidden = deal_input(d, batch, c->hidden_size, 1);
+    s->normed = deal_input(d, batch, c->hidden_size, FCT_MAX_FORMS);
+    s->attended = deal_input(d, batch, fct_config_max_query_size(c), 1);
+    s->gated = deal_input(d, batch, fct_config_max_intermediate_size(c), 1);
+    s->per_layer_gated = deal_input(d, batch, c->per_layer_size, 1);
     s->queries = deal_floats(d, (size_t)batch, (size_t)fct_config_max_query_size(c));
     s->keys = deal_floats(d, (size_t)batch, (size_t)max_kv);
     s->values = deal_floats(d, (size_t)batch, (size_t)max_kv);
@@ -101,6 +118,8 @@ static void deal_all(struct fct_scratch *s, const struct fct_config *c, struct d
         s->inverse_frequencies[kind] = deal_floats(d, (size_t)s->half[kind], 1);
     }
     deal_attention(s, c, d, max_head_dim);
+    s->thread_row = longest_row(c);
+    s->thread_rows = deal_floats(d, (size_t)s->n_threads, s->thread_row);
     s->logits_stride = fct_strips(c->vocab_size) * FCT_STRIP;
     s->logits = deal_floats(d, FCT_LOGITS_AT_ONCE, (size_t)s->logits_stride);
     s->best = deal(d, (size_t)s->n_threads * FCT_LOGITS_AT_ONCE, sizeof *s->best);

@@ -4,6 +4,7 @@
 
 #include "kernels/blocks.h"
 #include "pack/config.h"
+#include "transformer/weights.h"
 
 enum {
     FCT_LOGITS_AT_ONCE = 16, /* rows of logits that one pass can leave */
@@ -11,11 +12,12 @@ enum {
     FCT_TOKEN_BLOCK = 16     /* tokens that walk through the keys together */
 };
 
-/* What a matrix is multiplied with: rows of floats, and the same as int8. */
+/* What matrices are multiplied with: rows of floats, and the same as int8, perhaps in several
+ * forms. */
 struct fct_input {
     float *values; /* [tokens][stride] */
     int stride;
-    struct fct_act act;
+    struct fct_act act[FCT_MAX_FORMS]; /* as many as its readers may want; [0] is always there */
 };
 
 /* One thread's own room in attention. */
@@ -43,7 +45,9 @@ struct fct_scratch {
     float *partial_max, *partial_sum,
         *partial_out; /* [FCT_FEW_TOKENS][heads][chunks], the last [head_dim] wide */
     struct fct_attention_room *rooms; /* [n_threads] */
-    float *logits;                    /* [FCT_LOGITS_AT_ONCE][vocab in whole strips] */
+    float *thread_rows; /* [n_threads][thread_row]: a thread's own, for a token's longest row */
+    size_t thread_row;
+    float *logits; /* [FCT_LOGITS_AT_ONCE][vocab in whole strips] */
     int logits_stride;
     struct fct_best {
         float value;
@@ -54,6 +58,10 @@ struct fct_scratch {
     uint8_t *memory;
     size_t n_bytes;
 };
+
+static inline float *fct_scratch_row(const struct fct_scratch *scratch, int thread) {
+    return scratch->thread_rows + (size_t)thread * scratch->thread_row;
+}
 
 fct_status fct_scratch_init(struct fct_scratch *scratch, const struct fct_config *config, int batch,
                             int n_threads, int context, fct_error *err);

@@ -1,6 +1,7 @@
 /* weights.c - the network's tensors, as they lie in the packed file. */
 #include "transformer/weights.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,9 @@ static void table(struct opening *o, struct fct_table *out, const char *name, in
     char buffer[128];
     if (o->status == FCT_OK)
         o->status = fct_pack_table(o->pack, full_name(o, name, buffer), rows, columns, out, o->err);
+    if (o->status == FCT_OK && (out->blocks < 1 || columns % out->blocks != 0))
+        o->status = fct_fail(o->err, FCT_ERR_FORMAT, "%s: %s has rows of %d blocks",
+                             fct_pack_path(o->pack), name, out->blocks);
 }
 
 static const float *vector(struct opening *o, const char *name, int n) {
@@ -44,31 +48,76 @@ static const float *vector(struct opening *o, const char *name, int n) {
     return values;
 }
 
+/* Two numbers that may be absent, none of them negative. */
+static void scales(struct opening *o, const char *name, float *first, float *second) {
+    char buffer[128];
+    *first = *second = 0;
+    if (o->status != FCT_OK || !fct_pack_has(o->pack, full_name(o, name, buffer))) return;
+    const float *values = vector(o, name, 2);
+    if (!values) return;
+    for (int i = 0; i < 2; i++)
+        if (!(values[i] >= 0 && isfinite(values[i])))
+            o->status = fct_fail(o->err, FCT_ERR_FORMAT, "%s: %s holds a scale of %g",
+                                 fct_pack_path(o->pack), buffer, (double)values[i]);
+    *first = values[0];
+    *second = values[1];
+}
+
+/* The matrix name.weight, and how its input and output are rounded. */
+static void linear(struct opening *o, struct fct_linear_layer *out, const char *name, int rows,
+                   int columns) {
+    char buffer[96];
+    snprintf(buffer, sizeof buffer, "%s.weight", name);
+    matrix(o, &out->matrix, buffer, rows, columns);
+    snprintf(buffer, sizeof buffer, "%s.activation_scales", name);
+    scales(o, buffer, &out->input_scale, &out->output_scale);
+}
+
+/* Numbers the forms of an input by its readers, in their order. */
+static void share_forms(struct fct_linear_layer *const readers[], int n_readers) {
+    int n_forms = 0;
+    for (int i = 0; i < n_readers; i++) {
+        int same = 0;
+        while (same < i && readers[same]->input_scale != readers[i]->input_scale) same++;
+        readers[i]->form = same < i ? readers[same]->form : n_forms++;
+    }
+}
+
+static void open_attention(struct opening *o, struct fct_layer_weights *w,
+                           const struct fct_config *c, const struct fct_layer_config *layer) {
+    int hidden = c->hidden_size, d = layer->head_dim, kv = layer->n_kv_heads * d;
+    linear(o, &w->q, "self_attn.q_proj", c->n_heads * d, hidden);
+    w->q_norm = vector(o, "self_attn.q_norm.weight", d);
+    if (layer->own_kv) {
+        linear(o, &w->k, "self_attn.k_proj", kv, hidden);
+        if (!layer->keys_as_values) linear(o, &w->v, "self_attn.v_proj", kv, hidden);
+        w->k_norm = vector(o, "self_attn.k_norm.weight", d);
+        scales(o, "self_attn.cache_scales", &w->key_scale, &w->value_scale);
+    }
+    share_forms((struct fct_linear_layer *const[]){&w->q, &w->k, &w->v}, !layer->own_kv ? 1
+                                                                         : layer->keys_as_values
+                                                                             ? 2
+                                                                             : 3);
+    linear(o, &w->o, "self_attn.o_proj", hidden, c->n_heads * d);
+}
+
 static void open_layer(struct opening *o, struct fct_layer_weights *w, const struct fct_config *c,
                        int i) {
     const struct fct_layer_config *layer = &c->layers[i];
-    int hidden = c->hidden_size, d = layer->head_dim, kv = layer->n_kv_heads * d,
-        wide = layer->intermediate_size;
+    int hidden = c->hidden_size, wide = layer->intermediate_size;
     snprintf(o->prefix, sizeof o->prefix, "layers.%d.", i);
     w->input_norm = vector(o, "input_layernorm.weight", hidden);
-    matrix(o, &w->q, "self_attn.q_proj.weight", c->n_heads * d, hidden);
-    w->q_norm = vector(o, "self_attn.q_norm.weight", d);
-    if (layer->own_kv) {
-        matrix(o, &w->k, "self_attn.k_proj.weight", kv, hidden);
-        if (!layer->keys_as_values) matrix(o, &w->v, "self_attn.v_proj.weight", kv, hidden);
-        w->k_norm = vector(o, "self_attn.k_norm.weight", d);
-    }
-    matrix(o, &w->o, "self_attn.o_proj.weight", hidden, c->n_heads * d);
+    open_attention(o, w, c, layer);
     w->post_attention_norm = vector(o, "post_attention_layernorm.weight", hidden);
     w->pre_feedforward_norm = vector(o, "pre_feedforward_layernorm.weight", hidden);
-    matrix(o, &w->gate, "mlp.gate_proj.weight", wide, hidden);
-    matrix(o, &w->up, "mlp.up_proj.weight", wide, hidden);
-    matrix(o, &w->down, "mlp.down_proj.weight", hidden, wide);
+    linear(o, &w->gate, "mlp.gate_proj", wide, hidden);
+    linear(o, &w->up, "mlp.up_proj", wide, hidden);
+    share_forms((struct fct_linear_layer *const[]){&w->gate, &w->up}, 2);
+    linear(o, &w->down, "mlp.down_proj", hidden, wide);
     w->post_feedforward_norm = vector(o, "post_feedforward_layernorm.weight", hidden);
     if (c->per_layer_size) {
-        matrix(o, &w->per_layer_gate, "per_layer_input_gate.weight", c->per_layer_size, hidden);
-        matrix(o, &w->per_layer_projection, "per_layer_projection.weight", hidden,
-               c->per_layer_size);
+        linear(o, &w->per_layer_gate, "per_layer_input_gate", c->per_layer_size, hidden);
+        linear(o, &w->per_layer_projection, "per_layer_projection", hidden, c->per_layer_size);
         w->post_per_layer_norm = vector(o, "post_per_layer_input_norm.weight", hidden);
     }
     if (c->has_layer_scalar) {
@@ -87,24 +136,14 @@ fct_status fct_weights_open(struct fct_weights *weights, const struct fct_config
     if (per_layer) {
         table(&o, &weights->per_layer_embedding, "embed_tokens_per_layer.weight",
               config->per_layer_vocab_size, per_layer);
-        matrix(&o, &weights->per_layer_model_projection, "per_layer_model_projection.weight",
-               per_layer, hidden);
+        linear(&o, &weights->per_layer_model_projection, "per_layer_model_projection", per_layer,
+               hidden);
         weights->per_layer_projection_norm =
             vector(&o, "per_layer_projection_norm.weight", config->per_layer_size);
     }
     for (int i = 0; i < config->n_layers; i++) open_layer(&o, &weights->layers[i], config, i);
     weights->norm = vector(&o, "norm.weight", hidden);
-    matrix(&o, &weights->head, "lm_head.weight", config->vocab_size, hidden);
-    if (o.status == FCT_OK && weights->embedding.scheme != FCT_F32 &&
-        weights->embedding.blocks != 1)
-        return fct_fail(err, FCT_ERR_FORMAT, "%s: embed_tokens.weight has %d scales a row, not one",
-                        fct_pack_path(pack), weights->embedding.blocks);
-    if (o.status == FCT_OK && per_layer && weights->per_layer_embedding.scheme != FCT_F32 &&
-        weights->per_layer_embedding.blocks != config->n_layers)
-        return fct_fail(
-            err, FCT_ERR_FORMAT,
-            "%s: embed_tokens_per_layer.weight has %d scales a row, not one for each of %d layers",
-            fct_pack_path(pack), weights->per_layer_embedding.blocks, config->n_layers);
+    linear(&o, &weights->head, "lm_head", config->vocab_size, hidden);
     weights->bytes_per_token = o.matrix_bytes;
     return o.status;
 }
@@ -128,21 +167,21 @@ static void move_vector(const struct move *m, const float **pointer) {
 void fct_weights_relocate(struct fct_weights *weights, int n_layers, const uint8_t *from,
                           size_t n_bytes, const uint8_t *to) {
     const struct move m = {from, to, n_bytes};
-    move_bytes(&m, &weights->per_layer_model_projection.data);
+    move_bytes(&m, &weights->per_layer_model_projection.matrix.data);
     move_vector(&m, &weights->per_layer_projection_norm);
     move_vector(&m, &weights->norm);
-    move_bytes(&m, &weights->head.data);
+    move_bytes(&m, &weights->head.matrix.data);
     for (int i = 0; i < n_layers; i++) {
         struct fct_layer_weights *w = &weights->layers[i];
-        struct fct_matrix *matrices[] = {&w->q,
-                                         &w->k,
-                                         &w->v,
-                                         &w->o,
-                                         &w->gate,
-                                         &w->up,
-                                         &w->down,
-                                         &w->per_layer_gate,
-                                         &w->per_layer_projection};
+        struct fct_linear_layer *matrices[] = {&w->q,
+                                               &w->k,
+                                               &w->v,
+                                               &w->o,
+                                               &w->gate,
+                                               &w->up,
+                                               &w->down,
+                                               &w->per_layer_gate,
+                                               &w->per_layer_projection};
         const float **vectors[] = {&w->input_norm,
                                    &w->post_attention_norm,
                                    &w->pre_feedforward_norm,
@@ -151,7 +190,7 @@ void fct_weights_relocate(struct fct_weights *weights, int n_layers, const uint8
                                    &w->q_norm,
                                    &w->k_norm};
         for (size_t j = 0; j < sizeof matrices / sizeof *matrices; j++)
-            move_bytes(&m, &matrices[j]->data);
+            move_bytes(&m, &matrices[j]->matrix.data);
         for (size_t j = 0; j < sizeof vectors / sizeof *vectors; j++) move_vector(&m, vectors[j]);
     }
 }
