@@ -1,4 +1,5 @@
-/* test_cli_answers.c - every single question of the demo through `facet run`, id for id, in every scheme. */
+/* test_cli_answers.c - every single question of the demo through `facet run`, id for id, in every
+ * scheme. */
 #include "made_model.h"
 
 #include <jansson.h>

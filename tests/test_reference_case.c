@@ -52,7 +52,8 @@ static void check_case(const char *name) {
         int vocab_size = fct_model_describe(model).vocab_size;
         open_reference(&reference, name, vocab_size);
         size_t n_bytes = sizeof(float) * (size_t)vocab_size * (size_t)reference.n_ids;
-        /* Every batch on the best table, the whole prompt on the others: they all give the same bits. */
+        /* Every batch on the best table, the whole prompt on the others: they all give the same
+         * bits. */
         size_t n_batches = kernels == fct_kernel_names() ? sizeof batches / sizeof *batches : 1;
         for (size_t i = 0; i < n_batches; i++) {
             fct_session_options options = {.context = 512,
