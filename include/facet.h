@@ -220,13 +220,26 @@ typedef enum fct_reason {
     FCT_REASON_CANCELLED
 } fct_reason;
 
+/* What an answer has to be, held by choosing only tokens that keep it on its way there: JSON text
+ * of any value, or a value of a JSON schema (docs/STRUCTURED_OUTPUT.md has the subset; a keyword
+ * beyond it is FCT_ERR_UNSUPPORTED and named, never ignored). Immutable; sessions of the model may
+ * share it. The first one of a model takes a moment: it goes through the vocabulary. */
+typedef struct fct_constraint fct_constraint;
+fct_constraint *fct_constraint_json(const fct_model *model, fct_error *err);
+fct_constraint *fct_constraint_schema(const fct_model *model, const char *schema, size_t n_bytes,
+                                      fct_error *err);
+void fct_constraint_free(fct_constraint *constraint);
+
 typedef struct fct_generate_options {
     fct_sampling sampling;
     int max_tokens; /* 0: up to the context */
     /* tokens of thinking, then the thought is closed and the answer goes on; 0: no limit */
     int max_thought;
     bool raw; /* the chat format means nothing: all text is the answer's, control tokens left out */
-    bool ignore_end;          /* go on behind end-of-turn ids (for measuring) */
+    bool ignore_end; /* go on behind end-of-turn ids (for measuring) */
+    /* NULL: none. It holds for the content (raw: for all text), not for thoughts. Calls cannot be
+     * made then. An answer that ends by FCT_REASON_END is complete; others may be cut off. */
+    const fct_constraint *constraint;
     const char *const *stops; /* n_stops strings that end the answer; they are not part of it */
     int n_stops;
     /* Each callback may be NULL; false cancels, and what there is of the answer is returned. Texts
@@ -253,6 +266,7 @@ typedef struct fct_generation {
     char *calls;       /* JSON list of calls as messages hold them; NULL: none */
     char warning[256]; /* why a call stayed text, or "" */
     fct_reason reason;
+    bool complete;          /* there was a constraint, and the text is all of a value */
     int n_prompt, n_reused; /* n_prompt - n_reused tokens were read */
     int n_thought;          /* ids of thoughts, the closing ones included */
     double prompt_seconds;  /* reading the prompt, up to the first token's logits */

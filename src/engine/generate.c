@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "engine/answer_text.h"
+#include "engine/constraint.h"
+#include "engine/guide.h"
 #include "engine/session.h"
 
 fct_generate_options fct_generate_defaults(const fct_model *model) {
@@ -32,6 +34,7 @@ struct answer {
     const struct fct_chooser *chooser; /* NULL: the sampler */
     fct_generation *out;
     struct fct_answer_text text;
+    fct_guide *guide;  /* NULL: no constraint */
     int limit;         /* of ids */
     int thought_close; /* id that ends a thought; -1: it cannot be ended */
 };
@@ -41,13 +44,27 @@ static bool thought_is_too_long(const struct answer *a) {
            a->thought_close >= 0 && fct_answer_text_thinking(&a->text);
 }
 
-static int choose(const struct answer *a) {
+/* What the model says, whether it may or not. */
+static int propose(const struct answer *a) {
     fct_session *s = a->session;
-    if (thought_is_too_long(a)) return a->thought_close;
     if (a->chooser) return a->chooser->choose(a->chooser->user, a->out->n_ids);
     if (fct_sampling_is_greedy(&a->options->sampling)) return s->best;
     return fct_sampler_choose(&s->sampler, &a->options->sampling, s->scratch.logits, s->ids,
                               a->out->n_prompt, s->n_ids);
+}
+
+/* With a constraint, sampling is done among what it allows; a choice that is not left to chance is
+ * made first, and kept if it is allowed. */
+static fct_status choose(const struct answer *a, int *id, fct_error *err) {
+    const fct_sampling *sampling = &a->options->sampling;
+    if (thought_is_too_long(a)) {
+        *id = a->thought_close;
+        return FCT_OK;
+    }
+    bool chance = a->guide && !a->chooser && sampling->temperature > 0;
+    *id = chance ? -1 : propose(a);
+    if (!a->guide) return FCT_OK;
+    return fct_guide_choose(a->guide, a->session, sampling, a->out->n_prompt, id, err);
 }
 
 /* Takes an id into the answer. *over: it was the last one. */
@@ -55,6 +72,7 @@ static fct_status take(struct answer *a, int id, bool *over, fct_error *err) {
     fct_generation *out = a->out;
     out->ids[out->n_ids++] = id;
     out->n_thought += fct_answer_text_thinking(&a->text);
+    if (a->guide) fct_guide_take(a->guide, id);
     *over = true;
     if (!a->options->ignore_end && fct_is_end_id(a->session->model, id)) {
         out->reason = FCT_REASON_END;
@@ -71,8 +89,9 @@ static fct_status loop(struct answer *a, fct_error *err) {
     out->reason = a->limit == a->options->max_tokens ? FCT_REASON_LENGTH : FCT_REASON_CONTEXT;
     while (out->n_ids < a->limit) {
         bool over;
-        int id = choose(a);
-        fct_status status = take(a, id, &over, err);
+        int id;
+        fct_status status = choose(a, &id, err);
+        if (status == FCT_OK) status = take(a, id, &over, err);
         if (status != FCT_OK || over) return status;
         if (out->n_ids == a->limit) return FCT_OK; /* nobody will ask what comes behind it */
         status = fct_session_append(a->session, id, err);
@@ -88,6 +107,7 @@ static fct_status end(struct answer *a, fct_error *err) {
     fct_status status = fct_answer_text_finish(&a->text, err);
     if (status != FCT_OK) return status;
     if (out->reason == FCT_REASON_END) fct_answer_text_say_id(&a->text, out->ids[out->n_ids - 1]);
+    out->complete = a->guide && fct_guide_complete(a->guide) && !a->text.stopped;
     if (a->text.stopped)
         out->reason = FCT_REASON_STOP;
     else if (a->text.cancelled)
@@ -106,7 +126,12 @@ static fct_status prepare(struct answer *a, const int *prompt, int n_prompt, fct
     a->out->n_prompt = n_prompt;
     a->out->ids = fct_new_array((size_t)a->limit + 1, sizeof *a->out->ids, err);
     if (!a->out->ids) return FCT_ERR_MEMORY;
-    return fct_answer_text_begin(&a->text, s->model, a->options, prompt, n_prompt, a->limit, err);
+    fct_status status =
+        fct_answer_text_begin(&a->text, s->model, a->options, prompt, n_prompt, a->limit, err);
+    if (status != FCT_OK || !a->options->constraint) return status;
+    a->guide = fct_guide_new(a->options->constraint, prompt, n_prompt, a->text.reader,
+                             fct_answer_text_thinking(&a->text), err);
+    return a->guide ? FCT_OK : FCT_ERR_MEMORY;
 }
 
 static fct_status generate(struct answer *a, const int *prompt, int n_prompt, fct_error *err) {
@@ -148,11 +173,15 @@ fct_status fct_generate_chosen(fct_session *session, const int *prompt, int n_pr
         return fct_fail(err, FCT_ERR_ARGUMENT,
                         "a limit of %d tokens: it must be 0 (no limit) or more",
                         a.options->max_tokens < 0 ? a.options->max_tokens : a.options->max_thought);
+    if (a.options->constraint && a.options->constraint->model != session->model)
+        return fct_fail(err, FCT_ERR_ARGUMENT,
+                        "the constraint was made for another model than the session's");
     fct_status status =
         fct_sampling_check(&a.options->sampling, session->model->config.vocab_size, err);
     if (status == FCT_OK) status = generate(&a, prompt, n_prompt, err);
     if (status == FCT_OK) status = fct_answer_text_give(&a.text, out, err);
     fct_answer_text_free(&a.text);
+    fct_guide_free(a.guide);
     if (status != FCT_OK) fct_generation_free(out);
     return status;
 }

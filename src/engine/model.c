@@ -105,6 +105,8 @@ static fct_status open_text(fct_model *model, fct_error *err) {
         return fct_fail(err, FCT_ERR_FORMAT, "%s: the tokenizer has %d pieces, the network only %d",
                         fct_pack_path(model->pack), fct_vocabulary_text_size(model->vocabulary),
                         model->config.vocab_size);
+    model->token_tables = fct_token_tables_new(model->vocabulary, model->config.vocab_size, err);
+    if (!model->token_tables) return FCT_ERR_MEMORY;
     model->bos_id = fct_vocabulary_control(model->vocabulary, "<bos>");
     const char *chat = fct_pack_metadata(model->pack, "chat");
     if (chat && strcmp(chat, "gemma4") == 0) model->chat = FCT_CHAT_GEMMA4;
@@ -136,6 +138,7 @@ failed:
 void fct_model_free(fct_model *model) {
     if (!model) return;
     fct_placement_free(model->placement);
+    fct_token_tables_free(model->token_tables);
     fct_vocabulary_free(model->vocabulary);
     fct_pack_free(model->pack);
     free(model);

@@ -94,6 +94,12 @@ static void penalize(struct fct_sampler *s, const fct_sampling *sampling, const 
     for (int i = n_prompt; i < n_ids; i++) s->seen[ids[i]] = 0;
 }
 
+/* What is not allowed gets the logit of the impossible. */
+static void forbid(const struct fct_sampler *s) {
+    for (int i = 0; i < s->vocab_size; i++)
+        if (!(s->allowed[i / 32] >> i % 32 & 1)) s->adjusted[i] = -INFINITY;
+}
+
 static int largest(const float *logits, int n) {
     int best = 0;
     for (int i = 1; i < n; i++)
@@ -158,13 +164,15 @@ static int cut(const struct fct_candidate *c, int n, double sum, const fct_sampl
 
 static int draw(struct fct_sampler *s, int n) {
     double sum = 0, at = 0;
+    int last = 0; /* that can be drawn at all */
     for (int i = 0; i < n; i++) sum += (double)s->candidates[i].probability;
     double target = draw_uniform(s) * sum;
     for (int i = 0; i < n; i++) {
         at += (double)s->candidates[i].probability;
         if (target < at) return s->candidates[i].id;
+        if (s->candidates[i].probability > 0) last = i;
     }
-    return s->candidates[n - 1].id;
+    return s->candidates[last].id;
 }
 
 /* All candidates, those that top_p and min_p keep sorted to the front: popped from a heap until
@@ -201,11 +209,12 @@ int fct_sampler_choose(struct fct_sampler *s, const fct_sampling *sampling, cons
                        const int *ids, int n_prompt, int n_ids) {
     bool penalties = sampling->repeat_penalty != 1 || sampling->presence_penalty != 0 ||
                      sampling->frequency_penalty != 0;
-    if (penalties || sampling->n_biases) {
+    if (penalties || sampling->n_biases || s->allowed) {
         memcpy(s->adjusted, logits, (size_t)s->vocab_size * sizeof *logits);
         for (int i = 0; i < sampling->n_biases; i++)
             s->adjusted[sampling->bias_ids[i]] += sampling->bias_values[i];
         if (penalties) penalize(s, sampling, ids, n_prompt, n_ids);
+        if (s->allowed) forbid(s);
         logits = s->adjusted;
     }
     if (sampling->temperature == 0) return largest(logits, s->vocab_size);

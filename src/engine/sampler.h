@@ -16,6 +16,7 @@ struct fct_sampler {
     float *adjusted;                  /* [vocab_size]: logits with penalties and biases */
     uint8_t *seen;                    /* [vocab_size] */
     uint64_t state;                   /* of the random numbers */
+    const uint32_t *allowed;          /* a bit an id: only these are chosen; NULL: all may be */
 };
 fct_status fct_sampler_init(struct fct_sampler *sampler, int vocab_size, int context,
                             fct_error *err);
