@@ -315,6 +315,18 @@ typedef struct fct_scores {
 fct_status fct_score_ids(fct_session *session, const int *ids, int n_ids,
                          const fct_score_options *options, fct_scores *out, fct_error *err);
 
+typedef struct fct_calibrate_options {
+    int chunk;      /* as for scoring; 0: 512 */
+    int max_chunks; /* 0: all */
+    fct_progress_fn progress;
+    void *user;
+} fct_calibrate_options;
+
+/* Reads a text as fct_score_ids does and writes into a file how large the inputs of each matrix
+ * are, column by column, for fct_convert (docs/QUALITY.md). */
+fct_status fct_calibrate(fct_session *session, const int *ids, int n_ids,
+                         const fct_calibrate_options *options, const char *out, fct_error *err);
+
 /* ---- converting ------------------------------------------------------------------------------ */
 
 typedef struct fct_convert_options {

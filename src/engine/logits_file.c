@@ -146,8 +146,7 @@ fct_status fct_logits_file_open(struct fct_logits_file *file, const char *path, 
 void fct_logits_file_close(struct fct_logits_file *file) {
     fct_safetensors_free(&file->header);
     fct_map_close(&file->map);
-    fct_free(file->chunks.ids);
-    file->chunks.ids = NULL;
+    fct_chunks_free(&file->chunks);
 }
 
 void fct_logits_file_row(const struct fct_logits_file *file, size_t i, float *logits) {

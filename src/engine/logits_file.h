@@ -4,18 +4,9 @@
 #define FCT_ENGINE_LOGITS_FILE_H
 
 #include "base/file.h"
+#include "engine/chunks.h"
 #include "engine/model.h"
 #include "pack/tensor_file.h"
-
-/* A text cut into chunks: of each, the logits at positions first .. chunk - 2 count, which foresee
- * the tokens behind them. */
-struct fct_chunks {
-    int chunk, n_chunks, first;
-    int *ids; /* [n_chunks * chunk], each beginning with BOS if there is one */
-};
-static inline int fct_chunk_rows(const struct fct_chunks *chunks) {
-    return chunks->chunk - 1 - chunks->first;
-}
 
 /* Writing: rows are given in order. */
 struct fct_logits_writer {

@@ -9,8 +9,6 @@
 #include "engine/logits_file.h"
 #include "engine/session.h"
 
-enum { DEFAULT_CHUNK = 512, MIN_CHUNK = 4 };
-
 /* What one position gives. */
 struct row {
     double loss, reference_loss, divergence;
@@ -90,45 +88,16 @@ static fct_status check_saved(const struct scoring *s, fct_error *err) {
     return FCT_OK;
 }
 
-/* ---- chunks ---- */
-
-static fct_status allocate_ids(struct scoring *s, size_t n, fct_error *err) {
-    s->chunks.ids = fct_new_array(n, sizeof *s->chunks.ids, err);
-    return s->chunks.ids ? FCT_OK : FCT_ERR_MEMORY;
-}
-
-static fct_status cut_text(struct scoring *s, const int *ids, int n_ids, fct_error *err) {
-    struct fct_chunks *c = &s->chunks;
-    int bos = s->session->model->bos_id, n_bos = bos >= 0 && (n_ids == 0 || ids[0] != bos);
-    if (n_ids > INT32_MAX - 1) return fct_fail(err, FCT_ERR_ARGUMENT, "the text is too long");
-    int n = n_ids + n_bos;
-    if (c->chunk > n) c->chunk = n;
-    if (c->chunk < MIN_CHUNK)
-        return fct_fail(err, FCT_ERR_ARGUMENT, "%d tokens cannot be scored: at least %d are needed",
-                        c->chunk, MIN_CHUNK);
-    c->n_chunks = n / c->chunk;
-    s->out->n_left_out = n - c->n_chunks * c->chunk;
-    if (s->options->max_chunks && c->n_chunks > s->options->max_chunks)
-        c->n_chunks = s->options->max_chunks;
-    c->first = s->options->whole ? 0 : c->chunk / 2;
-    fct_status status = allocate_ids(s, (size_t)n, err);
-    if (status) return status;
-    if (n_bos) c->ids[0] = bos;
-    memcpy(c->ids + n_bos, ids, (size_t)n_ids * sizeof *ids);
-    for (int i = 0; bos >= 0 && i < c->n_chunks; i++) c->ids[(size_t)i * (size_t)c->chunk] = bos;
-    return FCT_OK;
-}
-
 static fct_status take_saved_text(struct scoring *s, fct_error *err) {
     const struct fct_chunks *saved = &s->saved.chunks;
+    size_t n = (size_t)saved->n_chunks * (size_t)saved->chunk;
     s->chunks = *saved;
-    s->chunks.ids = NULL;
     if (s->options->max_chunks && saved->n_chunks > s->options->max_chunks)
         s->chunks.n_chunks = s->options->max_chunks;
-    size_t n = (size_t)saved->n_chunks * (size_t)saved->chunk;
-    fct_status status = allocate_ids(s, n, err);
-    if (!status) memcpy(s->chunks.ids, saved->ids, n * sizeof *s->chunks.ids);
-    return status;
+    s->chunks.ids = fct_new_array(n, sizeof *s->chunks.ids, err);
+    if (!s->chunks.ids) return FCT_ERR_MEMORY;
+    memcpy(s->chunks.ids, saved->ids, n * sizeof *s->chunks.ids);
+    return FCT_OK;
 }
 
 /* ---- rows ---- */
@@ -263,6 +232,7 @@ static void conclude(struct scoring *s) {
     out->chunk = s->chunks.chunk;
     out->n_chunks = s->chunks.n_chunks;
     out->n_positions = n;
+    out->n_left_out = s->chunks.n_left_out;
     out->perplexity = exp(s->loss / n);
     out->perplexity_error = standard_error(s->loss, s->loss_squares, n) * out->perplexity;
     out->compared = s->options->against != NULL;
@@ -280,19 +250,18 @@ static fct_status prepare(struct scoring *s, const int *ids, int n_ids, fct_erro
     if (o->chunk < 0 || o->max_chunks < 0)
         return fct_fail(err, FCT_ERR_ARGUMENT, "%d chunks of %d tokens", o->max_chunks, o->chunk);
     fct_status status = saved ? open_saved(s, err) : FCT_OK;
-    s->chunks.chunk = o->chunk ? o->chunk : saved ? s->saved.chunks.chunk : DEFAULT_CHUNK;
-    if (!status && ids) status = cut_text(s, ids, n_ids, err);
+    int chunk = o->chunk ? o->chunk : saved ? s->saved.chunks.chunk : FCT_DEFAULT_CHUNK;
+    if (!status && ids)
+        status = fct_chunks_cut(&s->chunks, ids, n_ids, s->session->model->bos_id, chunk,
+                                o->max_chunks, err);
+    if (!o->whole && ids) s->chunks.first = s->chunks.chunk / 2;
     if (!status && !ids && !saved)
         status = fct_fail(err, FCT_ERR_ARGUMENT, "there is no text to score%s%s%s",
                           o->against ? ": " : "", o->against ? o->against : "",
                           o->against ? " is no file of logits, which would bring one" : "");
     if (!status && !ids) status = take_saved_text(s, err);
     if (!status && saved && ids) status = check_saved(s, err);
-    if (!status && s->chunks.chunk > s->session->context)
-        status = fct_fail(err, FCT_ERR_CONTEXT,
-                          "chunks of %d tokens do not fit the context of %d: make it larger with "
-                          "-c, or them smaller",
-                          s->chunks.chunk, s->session->context);
+    if (!status) status = fct_chunks_fit(&s->chunks, s->session->context, err);
     if (!status && o->against && !saved) status = open_other(s, err);
     if (!status && o->save)
         status = fct_logits_writer_begin(&s->writer, o->save, s->session->model, &s->chunks, err);
@@ -314,6 +283,6 @@ fct_status fct_score_ids(fct_session *session, const int *ids, int n_ids,
     fct_session_free(s.other);
     fct_model_free(s.other_model);
     fct_free(s.saved_rows);
-    fct_free(s.chunks.ids);
+    fct_chunks_free(&s.chunks);
     return status;
 }

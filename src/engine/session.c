@@ -166,9 +166,16 @@ static void follow_weights(fct_session *s) {
 static struct fct_pass pass_of(fct_session *s, const int *ids, int n_tokens,
                                enum fct_wanted wanted) {
     follow_weights(s);
-    return (struct fct_pass){
-        &s->model->config,    &s->weights, s->model->kernels, &s->cache, &s->scratch,
-        s->float_activations, ids,         n_tokens,          wanted};
+    return (struct fct_pass){.config = &s->model->config,
+                             .weights = &s->weights,
+                             .kernels = s->model->kernels,
+                             .cache = &s->cache,
+                             .scratch = &s->scratch,
+                             .float_activations = s->float_activations,
+                             .ids = ids,
+                             .n_tokens = n_tokens,
+                             .wanted = wanted,
+                             .statistics = s->statistics};
 }
 
 /* Runs a pass on as many threads as it is worth, and learns from passes of one token. Returns how

@@ -32,6 +32,7 @@ struct fct_session {
     int best;          /* their argmax */
     int n_reused, n_read;
     int n_looked_up; /* table rows since their pages were given back */
+    struct fct_statistics *statistics; /* while calibrating; not owned */
 };
 
 /* FCT_ERR_ARGUMENT or FCT_ERR_CONTEXT if the session cannot be made to hold these ids. */

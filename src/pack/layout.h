@@ -50,4 +50,9 @@ bool fct_table_fits(enum fct_scheme scheme, int64_t blocks, int64_t rows, int64_
  * (text/vocabulary.h). */
 #define FCT_TENSOR_TOKENIZER "tokenizer"
 
+/* A file of statistics (docs/QUALITY.md): for matrices, by their names, the mean square of each
+ * input as F32 [columns]. */
+#define FCT_STATISTICS_FORMAT "facet-statistics"
+enum { FCT_STATISTICS_VERSION = 1 };
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "transformer/kv_cache.h"
 #include "transformer/scratch.h"
+#include "transformer/statistics.h"
 #include "transformer/weights.h"
 
 enum fct_wanted {
@@ -25,6 +26,7 @@ struct fct_pass {
     const int *ids;         /* each below vocab_size */
     int n_tokens;           /* 1 .. scratch->batch */
     enum fct_wanted wanted;
+    struct fct_statistics *statistics; /* of what is multiplied; NULL: nobody wants any */
 };
 
 /* Tokens [begin, end) of a pass. */

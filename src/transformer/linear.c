@@ -77,6 +77,10 @@ void fct_linear(const struct fct_pass *p, struct fct_team team, const struct fct
     fct_team_share(team, fct_strips(n_rows), 2, &begin, &end);
     struct fct_span own = {begin * FCT_STRIP, end * FCT_STRIP < n_rows ? end * FCT_STRIP : n_rows};
     if (rows) *rows = own;
+    if (p->statistics)
+        fct_statistics_add(p->statistics, team, &w->matrix,
+                           input->values + (size_t)span.begin * (size_t)input->stride,
+                           input->stride, n_tokens);
     if (begin >= end || n_tokens <= 0) return;
     y += (size_t)span.begin * (size_t)y_stride;
     struct product it = {w, n_tokens, begin, end, y, (size_t)y_stride};

@@ -148,6 +148,38 @@ fct_status fct_weights_open(struct fct_weights *weights, const struct fct_config
     return o.status;
 }
 
+enum { LAYER_MATRICES = 9 };
+
+/* Those that the layer does not have are empty. */
+static void matrices_of_layer(struct fct_layer_weights *w,
+                              struct fct_linear_layer *matrices[LAYER_MATRICES]) {
+    struct fct_linear_layer *const all[] = {
+        &w->q,    &w->k,  &w->v,    &w->o,
+        &w->gate, &w->up, &w->down, &w->per_layer_gate,
+        &w->per_layer_projection};
+    memcpy(matrices, all, sizeof all);
+}
+
+int fct_weights_matrices(const struct fct_weights *weights, int n_layers,
+                         const struct fct_matrix **matrices) {
+    int n = 0;
+    if (weights->per_layer_model_projection.matrix.data) {
+        if (matrices) matrices[n] = &weights->per_layer_model_projection.matrix;
+        n++;
+    }
+    for (int i = 0; i < n_layers; i++) {
+        struct fct_linear_layer *of_layer[LAYER_MATRICES];
+        matrices_of_layer((struct fct_layer_weights *)&weights->layers[i], of_layer);
+        for (int j = 0; j < LAYER_MATRICES; j++) {
+            if (!of_layer[j]->matrix.data) continue;
+            if (matrices) matrices[n] = &of_layer[j]->matrix;
+            n++;
+        }
+    }
+    if (matrices) matrices[n] = &weights->head.matrix;
+    return n + 1;
+}
+
 struct move {
     const uint8_t *from, *to;
     size_t n_bytes;
@@ -173,15 +205,7 @@ void fct_weights_relocate(struct fct_weights *weights, int n_layers, const uint8
     move_bytes(&m, &weights->head.matrix.data);
     for (int i = 0; i < n_layers; i++) {
         struct fct_layer_weights *w = &weights->layers[i];
-        struct fct_linear_layer *matrices[] = {&w->q,
-                                               &w->k,
-                                               &w->v,
-                                               &w->o,
-                                               &w->gate,
-                                               &w->up,
-                                               &w->down,
-                                               &w->per_layer_gate,
-                                               &w->per_layer_projection};
+        struct fct_linear_layer *matrices[LAYER_MATRICES];
         const float **vectors[] = {&w->input_norm,
                                    &w->post_attention_norm,
                                    &w->pre_feedforward_norm,
@@ -189,8 +213,8 @@ void fct_weights_relocate(struct fct_weights *weights, int n_layers, const uint8
                                    &w->post_per_layer_norm,
                                    &w->q_norm,
                                    &w->k_norm};
-        for (size_t j = 0; j < sizeof matrices / sizeof *matrices; j++)
-            move_bytes(&m, &matrices[j]->matrix.data);
+        matrices_of_layer(w, matrices);
+        for (int j = 0; j < LAYER_MATRICES; j++) move_bytes(&m, &matrices[j]->matrix.data);
         for (size_t j = 0; j < sizeof vectors / sizeof *vectors; j++) move_vector(&m, vectors[j]);
     }
 }

@@ -43,6 +43,11 @@ struct fct_weights {
 fct_status fct_weights_open(struct fct_weights *weights, const struct fct_config *config,
                             const fct_pack *pack, fct_error *err);
 
+/* Every matrix of the network, in the order in which a token meets them, the head last; returns how
+ * many. matrices may be NULL. */
+int fct_weights_matrices(const struct fct_weights *weights, int n_layers,
+                         const struct fct_matrix **matrices);
+
 /* Moves every pointer into [from, from + n_bytes) to the same place behind `to` (the hot part lies
  * elsewhere now). */
 void fct_weights_relocate(struct fct_weights *weights, int n_layers, const uint8_t *from,
