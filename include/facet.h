@@ -334,6 +334,12 @@ typedef struct fct_convert_options {
     const char *tables;  /* "q8", "q4", "f32"; NULL: q8, or f32 with float weights */
     /* JSON file of prompt ids and answer ids to carry for verify, or NULL */
     const char *expected;
+    /* a file that fct_calibrate wrote: what is multiplied with large inputs is rounded with more
+     * care; or NULL */
+    const char *statistics;
+    /* scales of 4-bit weights: "search", for the least squared error; "absmax", by the largest
+     * weight alone; NULL: search */
+    const char *rounding;
     int n_threads; /* 0: all */
     fct_progress_fn progress;
     /* lines for the person: what was skipped, what fell back */

@@ -14,6 +14,8 @@
 #include "convert/quantize.h"
 #include "convert/scale_search.h"
 
+static const struct fct_rounding alike; /* scales are searched, all weights alike */
+
 static const struct fct_rows_origin here = {"the tensor", 32};
 
 /* ---- reading codes back, straight from the words of blocks.h ---- */
@@ -53,7 +55,7 @@ static uint8_t *quantized(enum fct_scheme scheme, int group, const float *x, int
     uint8_t *strip = malloc(fct_strip_bytes(scheme, group, columns));
     fct_error err = {0};
     memset(strip, 0xEE, fct_strip_bytes(scheme, group, columns));
-    if (fct_quantize_strip(scheme, group, x, n_rows, columns, strip, here, &err) != FCT_OK)
+    if (fct_quantize_strip(scheme, group, alike, x, n_rows, columns, strip, here, &err) != FCT_OK)
         fail_msg("%s", err.message);
     return strip;
 }
@@ -192,7 +194,7 @@ static void a_table_row_has_its_scales_first(void **state) {
     for (int i = 0; i < 16; i++)
         x[i] = (float)(i - 7) * 127.0f / 8.0f, x[16 + i] = (float)(i - 8) * 4.0f;
     assert_int_equal(fct_table_row_bytes(FCT_Q8, 2, 32), 48);
-    assert_int_equal(fct_quantize_table_row(FCT_Q8, 2, x, 32, row, here, NULL), FCT_OK);
+    assert_int_equal(fct_quantize_table_row(FCT_Q8, 2, alike, x, 32, row, here, NULL), FCT_OK);
     memcpy(scales, row, sizeof scales);
     assert_float_equal(scales[0], 1.0f, 0.0f);
     assert_float_equal(scales[1], 32.0f / 127.0f, 0.0f);
@@ -200,12 +202,12 @@ static void a_table_row_has_its_scales_first(void **state) {
     assert_int_equal((int8_t)row[8 + 16], -127);
     assert_int_equal((int8_t)row[8 + 16 + 8], 0);
 
-    assert_int_equal(fct_quantize_table_row(FCT_Q4, 2, x, 32, row, here, NULL), FCT_OK);
+    assert_int_equal(fct_quantize_table_row(FCT_Q4, 2, alike, x, 32, row, here, NULL), FCT_OK);
     memcpy(scales, row, sizeof scales);
     assert_float_equal(scales[1], 4.0f, 0.0f); /* -32 .. 28 in steps of 4 */
     for (int j = 0; j < 8; j++) assert_int_equal(row[8 + 8 + j], (2 * j) | (2 * j + 1) << 4);
 
-    assert_int_equal(fct_quantize_table_row(FCT_F32, 1, x, 7, row, here, NULL), FCT_OK);
+    assert_int_equal(fct_quantize_table_row(FCT_F32, 1, alike, x, 7, row, here, NULL), FCT_OK);
     assert_memory_equal(row, x, 7 * sizeof *x);
     assert_int_equal(row[28] | row[29] | row[30] | row[31], 0);
 }
@@ -249,7 +251,8 @@ static void weights_too_small_for_a_scale_become_zeros(void **state) {
         for (int scheme = FCT_Q8; scheme <= FCT_Q4; scheme++) {
             float scale;
             assert_int_equal(
-                fct_quantize_table_row((enum fct_scheme)scheme, 1, x, 64, row, here, NULL), FCT_OK);
+                fct_quantize_table_row((enum fct_scheme)scheme, 1, alike, x, 64, row, here, NULL),
+                FCT_OK);
             memcpy(&scale, row, sizeof scale);
             assert_true(isfinite(scale));
         }
@@ -279,14 +282,14 @@ static void a_weight_that_is_no_number_is_named(void **state) {
     fct_error err;
     for (size_t s = 0; s < sizeof schemes / sizeof *schemes; s++) {
         x[3 * 96 + 70] = NAN;
-        assert_int_equal(
-            fct_quantize_strip(schemes[s].scheme, schemes[s].group, x, 5, 96, strip, here, &err),
-            FCT_ERR_NUMERIC);
+        assert_int_equal(fct_quantize_strip(schemes[s].scheme, schemes[s].group, alike, x, 5, 96,
+                                            strip, here, &err),
+                         FCT_ERR_NUMERIC);
         assert_string_equal(err.message,
                             "the tensor: the weight in row 35, column 70 is not a number");
         x[3 * 96 + 70] = -INFINITY;
         assert_int_equal(
-            fct_quantize_table_row(schemes[s].scheme, 1, x + 3 * 96, 96, strip, here, &err),
+            fct_quantize_table_row(schemes[s].scheme, 1, alike, x + 3 * 96, 96, strip, here, &err),
             FCT_ERR_NUMERIC);
         assert_string_equal(err.message, "the tensor: the weight in row 32, column 70 is infinite");
     }
@@ -299,13 +302,15 @@ static void weights_beyond_a_float16_scale_are_an_error(void **state) {
     uint8_t strip[1088 + 64];
     fct_error err;
     x[64 + 40] = 65504.0f * 8.0f; /* the largest that fits */
-    assert_int_equal(fct_quantize_strip(FCT_Q4, 32, x, 2, 64, strip, here, &err), FCT_OK);
+    assert_int_equal(fct_quantize_strip(FCT_Q4, 32, alike, x, 2, 64, strip, here, &err), FCT_OK);
     assert_float_equal(read_weight(FCT_Q4, 32, strip, 64, 1, 40), 65504.0f * 8.0f, 0.0f);
     x[64 + 40] = 65536.0f * 8.0f;
-    assert_int_equal(fct_quantize_strip(FCT_Q4, 32, x, 2, 64, strip, here, &err), FCT_ERR_NUMERIC);
+    assert_int_equal(fct_quantize_strip(FCT_Q4, 32, alike, x, 2, 64, strip, here, &err),
+                     FCT_ERR_NUMERIC);
     assert_non_null(strstr(err.message, "the tensor: row 33, column 32:"));
     x[64 + 40] = 65536.0f * 127.0f;
-    assert_int_equal(fct_quantize_strip(FCT_Q8, 32, x, 2, 64, strip, here, &err), FCT_ERR_NUMERIC);
+    assert_int_equal(fct_quantize_strip(FCT_Q8, 32, alike, x, 2, 64, strip, here, &err),
+                     FCT_ERR_NUMERIC);
 }
 
 /* ---- the search for a scale ---- */
@@ -377,7 +382,7 @@ static void no_group_is_worse_than_by_the_plain_rules(void **state) {
         for (int i = 0; i < n; i++)
             for (int r = 0; r < FCT_LANES; r++)
                 x[i][r] = noise(&seed) * noise(&seed) + 0.1f * noise(&seed);
-        fct_search_group_scales((const float(*)[FCT_LANES])x, n, scale);
+        fct_search_group_scales((const float(*)[FCT_LANES])x, n, NULL, scale);
         for (int r = 0; r < FCT_LANES; r++) {
             float extreme = 0;
             for (int i = 0; i < n; i++)

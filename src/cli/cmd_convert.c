@@ -9,13 +9,14 @@
 #include "cli/tame.h"
 
 struct convert_options {
-    const char *out, *expected;
-    int weights, tables; /* -1: not given */
+    const char *out, *expected, *statistics;
+    int weights, tables, rounding; /* -1: not given */
     int threads;
     bool quiet;
 };
 
 static const char *const weights_names[] = {"q4", "q4-g64", "q4-g128", "q8", "f32", NULL};
+static const char *const rounding_names[] = {"search", "absmax", NULL};
 static const char *const tables_names[] = {"q8", "q4", "f32", NULL};
 
 #define AT(field) offsetof(struct convert_options, field)
@@ -29,6 +30,14 @@ static const struct fct_option own_options[] = {
      "q4", 0, 0, weights_names},
     {"tables", 0, FCT_OPTION_CHOICE, AT(tables), "SCHEME", "rows that are looked up: q8, q4, f32",
      "q8, or f32 with --weights f32", 0, 0, tables_names},
+    {"statistics", 0, FCT_OPTION_TEXT, AT(statistics), "FILE",
+     "what `facet calibrate` found out: inputs that are large count more when 4-bit scales are "
+     "chosen",
+     NULL, 0, 0, NULL},
+    {"rounding", 0, FCT_OPTION_CHOICE, AT(rounding), "HOW",
+     "4-bit scales: search (the least squared error), absmax (by the largest weight alone, for "
+     "comparison)",
+     "search", 0, 0, rounding_names},
     {"expected", 0, FCT_OPTION_TEXT, AT(expected), "FILE",
      "JSON list of prompt ids and answer ids that `facet verify` is to find again", NULL, 0, 0,
      NULL},
@@ -85,6 +94,8 @@ static int run(const void *command_options, struct fct_arguments arguments) {
         .weights = options->weights < 0 ? NULL : weights_names[options->weights],
         .tables = options->tables < 0 ? NULL : tables_names[options->tables],
         .expected = options->expected,
+        .statistics = options->statistics,
+        .rounding = options->rounding < 0 ? NULL : rounding_names[options->rounding],
         .n_threads = options->threads,
         .progress = show_progress,
         .note = show_note,
@@ -100,7 +111,7 @@ static int run(const void *command_options, struct fct_arguments arguments) {
 
 static void set_defaults(void *command_options) {
     struct convert_options *options = command_options;
-    options->weights = options->tables = -1;
+    options->weights = options->tables = options->rounding = -1;
 }
 
 const struct fct_command fct_cmd_convert = {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "convert/pack_metadata.h"
+#include "convert/statistics_file.h"
 #include "convert/stream.h"
 #include "text/vocabulary.h"
 
@@ -26,6 +27,8 @@ struct conversion {
     size_t vocabulary_bytes;
     const char *chat;
     json_t *expected; /* NULL: none */
+    bool absmax;      /* 4-bit scales are not searched */
+    struct fct_statistics_file statistics;
     fct_pack_writer *writer;
     fct_error *err;
 };
@@ -155,6 +158,14 @@ static fct_status read_options(struct conversion *c) {
                                                 : "q8";
     if (!fct_plan_parse_tables(c->tables, &c->schemes))
         return fct_fail(c->err, FCT_ERR_ARGUMENT, "tables %s: not one of q8, q4, f32", c->tables);
+    const char *rounding = c->options->rounding ? c->options->rounding : "search";
+    c->absmax = strcmp(rounding, "absmax") == 0;
+    if (!c->absmax && strcmp(rounding, "search") != 0)
+        return fct_fail(c->err, FCT_ERR_ARGUMENT, "rounding %s: not one of search, absmax",
+                        rounding);
+    if (c->absmax && c->options->statistics)
+        return fct_fail(c->err, FCT_ERR_ARGUMENT,
+                        "statistics are of use only where scales are searched, not with absmax");
     if (c->options->n_threads < 0)
         return fct_fail(c->err, FCT_ERR_ARGUMENT, "%d threads make no sense",
                         c->options->n_threads);
@@ -180,6 +191,30 @@ static fct_status read_vocabulary(struct conversion *c) {
                     c->source->path, size, c->config.vocab_size);
 }
 
+/* How the scales of each matrix are chosen. */
+static fct_status plan_rounding(struct conversion *c) {
+    size_t n_found = 0, n_wanted = 0;
+    fct_status status = FCT_OK;
+    if (c->options->statistics)
+        status = fct_statistics_file_open(&c->statistics, c->options->statistics, c->err);
+    for (size_t i = 0; i < c->plan.n_entries && status == FCT_OK; i++) {
+        struct fct_plan_entry *entry = &c->plan.entries[i];
+        entry->rounding.absmax = c->absmax;
+        if (!c->options->statistics || entry->kind != FCT_PLAN_MATRIX) continue;
+        status = fct_statistics_file_find(&c->statistics, entry->name, entry->columns,
+                                          &entry->rounding.importance, c->err);
+        n_found += entry->rounding.importance != NULL;
+        n_wanted++;
+    }
+    if (status != FCT_OK || n_found == n_wanted) return status;
+    if (!n_found)
+        return fct_fail(c->err, FCT_ERR_ARGUMENT, "%s: has nothing about the matrices of %s",
+                        c->options->statistics, c->source->path);
+    note(c, "%s: has nothing about %zu of %zu matrices", c->options->statistics, n_wanted - n_found,
+         n_wanted);
+    return FCT_OK;
+}
+
 static fct_status read_expected(struct conversion *c) {
     if (!c->options->expected) {
         c->expected = fct_expected_known(c->source, &c->config);
@@ -197,6 +232,7 @@ static fct_status read_source(struct conversion *c, const char *path) {
     fct_status status = fct_plan_network(&c->plan, &c->config, c->source, c->schemes, c->err);
     const char *made = status == FCT_OK ? fct_plan_weights_name(&c->plan) : NULL;
     if (made) c->weights = made;
+    if (status == FCT_OK) status = plan_rounding(c);
     if (status == FCT_OK) status = read_vocabulary(c);
     if (status == FCT_OK) status = read_expected(c);
     return status;
@@ -206,12 +242,15 @@ static fct_status read_source(struct conversion *c, const char *path) {
 
 static fct_status declare_metadata(struct conversion *c) {
     fct_pack_writer *writer = c->writer;
-    char changes[160];
+    char changes[240];
     snprintf(changes, sizeof changes,
-             "weights of linear layers converted to %s and of lookup tables to %s by facet %s; "
+             "weights of linear layers converted to %s and of lookup tables to %s by facet %s%s; "
              "parts other than the text "
              "network left out",
-             c->weights, c->tables, FCT_VERSION);
+             c->weights, c->tables, FCT_VERSION,
+             c->absmax                ? ", 4-bit scales by the largest weight"
+             : c->options->statistics ? ", 4-bit scales weighed with statistics of activations"
+                                      : "");
     const char *const pairs[][2] = {
         {"weights", c->weights},
         {"chat", c->chat},
@@ -284,6 +323,7 @@ fct_status fct_convert(const char *source, const char *out, const fct_convert_op
                        fct_error *err) {
     static const fct_convert_options defaults = {0};
     struct conversion c = {.options = options ? options : &defaults, .err = err};
+    c.statistics.map.fd = -1;
     fct_status status = read_options(&c);
     if (status == FCT_OK) status = read_source(&c, source);
     if (status == FCT_OK) note_source(&c);
@@ -296,6 +336,7 @@ fct_status fct_convert(const char *source, const char *out, const fct_convert_op
     json_decref(c.expected);
     fct_free(c.vocabulary);
     fct_free(c.losses);
+    fct_statistics_file_close(&c.statistics);
     fct_plan_free(&c.plan);
     fct_source_free(c.source);
     return status;

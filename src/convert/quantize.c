@@ -85,6 +85,20 @@ static void q8_group_scales(const float (*x)[FCT_LANES], int n, float scale[FCT_
         scale[r] = fct_half_float(fct_float_half(max[r] / INT8_MAX_CODE));
 }
 
+/* Of columns first .. first + n, some of which may be padding. Where nothing was ever put in, all
+ * columns count alike. */
+static void q4_group_scales(const float (*x)[FCT_LANES], int n, int first, int columns,
+                            struct fct_rounding rounding, float scale[FCT_LANES]) {
+    float importance[MAX_GROUP] = {0}, sum = 0;
+    if (rounding.absmax) {
+        fct_absmax_group_scales(x, n, scale);
+        return;
+    }
+    for (int i = 0; rounding.importance && i < n && first + i < columns; i++)
+        sum += importance[i] = rounding.importance[first + i];
+    fct_search_group_scales(x, n, sum > 0 ? importance : NULL, scale);
+}
+
 void fct_pack_group(enum fct_scheme scheme, int group, int g, const float (*codes)[FCT_STRIP],
                     const uint16_t scales[FCT_STRIP], uint8_t *strip) {
     size_t tile_bytes = fct_tile_bytes(scheme, group), code_bytes = (tile_bytes - FCT_LINE) / 2,
@@ -99,9 +113,9 @@ void fct_pack_group(enum fct_scheme scheme, int group, int g, const float (*code
 }
 
 /* Strips with float16 scales of groups inside the tiles. */
-static fct_status pack_groups(enum fct_scheme scheme, int group, const float *x, int n_rows,
-                              int columns, uint8_t *strip, struct fct_rows_origin origin,
-                              fct_error *err) {
+static fct_status pack_groups(enum fct_scheme scheme, int group, struct fct_rounding rounding,
+                              const float *x, int n_rows, int columns, uint8_t *strip,
+                              struct fct_rows_origin origin, fct_error *err) {
     float lanes[MAX_GROUP][FCT_LANES], code[MAX_GROUP][FCT_LANES], scale[FCT_LANES];
     uint16_t halves[FCT_STRIP];
     int n_groups = fct_padded_columns(scheme, group, columns) / group;
@@ -109,7 +123,7 @@ static fct_status pack_groups(enum fct_scheme scheme, int group, const float *x,
         load_lanes(x, n_rows, columns, g * group, group, lanes);
         bool q4 = scheme == FCT_Q4;
         if (q4)
-            fct_search_group_scales(lanes, group, scale);
+            q4_group_scales(lanes, group, g * group, columns, rounding, scale);
         else
             q8_group_scales(lanes, group, scale);
         for (int r = 0; r < FCT_STRIP; r++) {
@@ -146,9 +160,9 @@ static void pack_q8_rows(const float *x, int n_rows, int columns, uint8_t *strip
     memcpy(strip + (size_t)padded * FCT_STRIP, scale, sizeof scale);
 }
 
-fct_status fct_quantize_strip(enum fct_scheme scheme, int group, const float *x, int n_rows,
-                              int columns, uint8_t *strip, struct fct_rows_origin origin,
-                              fct_error *err) {
+fct_status fct_quantize_strip(enum fct_scheme scheme, int group, struct fct_rounding rounding,
+                              const float *x, int n_rows, int columns, uint8_t *strip,
+                              struct fct_rows_origin origin, fct_error *err) {
     assert(n_rows >= 1 && n_rows <= FCT_STRIP && columns >= 1 && group <= MAX_GROUP);
     fct_status status = fct_check_finite(x, (size_t)n_rows, columns, origin, err);
     if (status != FCT_OK) return status;
@@ -157,7 +171,7 @@ fct_status fct_quantize_strip(enum fct_scheme scheme, int group, const float *x,
             load_lanes(x, n_rows, columns, i, 1, (void *)(strip + (size_t)i * FCT_LINE));
         return FCT_OK;
     }
-    if (group) return pack_groups(scheme, group, x, n_rows, columns, strip, origin, err);
+    if (group) return pack_groups(scheme, group, rounding, x, n_rows, columns, strip, origin, err);
     assert(scheme == FCT_Q8);
     pack_q8_rows(x, n_rows, columns, strip);
     return FCT_OK;
@@ -185,8 +199,15 @@ static void pack_q4_block(const float *x, int n, float scale, uint8_t *codes) {
     }
 }
 
-fct_status fct_quantize_table_row(enum fct_scheme scheme, int blocks, const float *x, int columns,
-                                  uint8_t *row, struct fct_rows_origin origin, fct_error *err) {
+static float q4_block_scale(const float *x, int n, struct fct_rounding rounding) {
+    const float(*lines)[FCT_LANES] = (const float(*)[FCT_LANES])x;
+    return rounding.absmax ? fct_absmax_block_scale(lines, n / FCT_LANES)
+                           : fct_search_block_scale(lines, n / FCT_LANES);
+}
+
+fct_status fct_quantize_table_row(enum fct_scheme scheme, int blocks, struct fct_rounding rounding,
+                                  const float *x, int columns, uint8_t *row,
+                                  struct fct_rows_origin origin, fct_error *err) {
     fct_status status = fct_check_finite(x, 1, columns, origin, err);
     if (status != FCT_OK) return status;
     memset(row, 0, fct_table_row_bytes(scheme, blocks, columns));
@@ -199,9 +220,8 @@ fct_status fct_quantize_table_row(enum fct_scheme scheme, int blocks, const floa
     uint8_t *codes = row + (size_t)blocks * sizeof(float);
     for (int b = 0; b < blocks; b++) {
         const float *block = x + (size_t)b * (size_t)n;
-        float scale = scheme == FCT_Q8
-                          ? q8_scale(block, (size_t)n)
-                          : fct_search_block_scale((const float(*)[FCT_LANES])block, n / FCT_LANES);
+        float scale =
+            scheme == FCT_Q8 ? q8_scale(block, (size_t)n) : q4_block_scale(block, n, rounding);
         memcpy(row + (size_t)b * sizeof scale, &scale, sizeof scale);
         if (scheme == FCT_Q8)
             pack_q8_block(block, (size_t)n, scale, codes + (size_t)b * (size_t)n);

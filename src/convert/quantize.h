@@ -11,13 +11,19 @@ struct fct_rows_origin {
     int first_row;
 };
 
+/* How 4-bit scales are chosen; all zero: by searching, every weight alike. */
+struct fct_rounding {
+    bool absmax;             /* not searched: GGUF's Q4_0 rule */
+    const float *importance; /* [columns]: how much the error of each column counts; or NULL */
+};
+
 /* Writes one strip, fct_strip_bytes(scheme, group, columns) long, from its n_rows (1 .. 16) rows x
  * [n_rows][columns]; rows that are missing become zeros. Schemes: FCT_F32; FCT_Q8 with group 32 or
  * 0; FCT_Q4 with group 32, 64 or 128. FCT_ERR_NUMERIC if a weight is NaN or infinite, or too large
  * for a float16 scale: the message has its place. */
-fct_status fct_quantize_strip(enum fct_scheme scheme, int group, const float *x, int n_rows,
-                              int columns, uint8_t *strip, struct fct_rows_origin origin,
-                              fct_error *err);
+fct_status fct_quantize_strip(enum fct_scheme scheme, int group, struct fct_rounding rounding,
+                              const float *x, int n_rows, int columns, uint8_t *strip,
+                              struct fct_rows_origin origin, fct_error *err);
 
 /* Puts group g of a strip with groups in its place: codes [group][16 rows], whole numbers (q4: -8
  * .. 7, q8: -128 .. 127), and the float16 scales of the rows. */
@@ -25,10 +31,11 @@ void fct_pack_group(enum fct_scheme scheme, int group, int g, const float (*code
                     const uint16_t scales[FCT_STRIP], uint8_t *strip);
 
 /* Writes one row of a table, fct_table_row_bytes(scheme, blocks, columns) long. Schemes: FCT_F32,
- * FCT_Q8, FCT_Q4, the last with blocks of a multiple of 16 inputs. Fails as fct_quantize_strip
- * does. */
-fct_status fct_quantize_table_row(enum fct_scheme scheme, int blocks, const float *x, int columns,
-                                  uint8_t *row, struct fct_rows_origin origin, fct_error *err);
+ * FCT_Q8, FCT_Q4, the last with blocks of a multiple of 16 inputs. What is looked up is multiplied
+ * with nothing: importance does not count. Fails as fct_quantize_strip does. */
+fct_status fct_quantize_table_row(enum fct_scheme scheme, int blocks, struct fct_rounding rounding,
+                                  const float *x, int columns, uint8_t *row,
+                                  struct fct_rows_origin origin, fct_error *err);
 
 /* FCT_ERR_NUMERIC if one of x [n_rows][columns] is NaN or infinite. */
 fct_status fct_check_finite(const float *x, size_t n_rows, int columns,

@@ -24,7 +24,8 @@ typedef const float (*lanes)[FCT_LANES];
 struct search {
     lanes x;
     int n;
-    bool shared; /* all lanes have one scale, a float32; else each its own, a float16 */
+    const float *importance; /* [n]; NULL: all alike */
+    bool shared;             /* all lanes have one scale, a float32; else each its own, a float16 */
     float scale[FCT_LANES], error[FCT_LANES]; /* the best so far */
 };
 
@@ -56,18 +57,24 @@ static void share(const struct search *s, float sum[FCT_LANES]) {
     for (int r = 0; r < FCT_LANES; r++) sum[r] = total;
 }
 
+static float importance_of(const struct search *s, int i) {
+    return s->importance ? s->importance[i] : 1.0f;
+}
+
 /* The squared error of every lane with these scales. */
 static void measure(const struct search *s, const float scale[FCT_LANES], float error[FCT_LANES]) {
     float inverse[FCT_LANES], sum[FCT_LANES] = {0};
     invert(scale, inverse);
-    for (int i = 0; i < s->n; i++)
+    for (int i = 0; i < s->n; i++) {
+        float weight = importance_of(s, i);
         for (int r = 0; r < FCT_LANES; r++) {
             float v = (s->x[i][r] * inverse[r] + ROUNDER) - ROUNDER;
             v = v < -8.0f ? -8.0f : v;
             v = v > 7.0f ? 7.0f : v;
             float left = s->x[i][r] - v * scale[r];
-            sum[r] += left * left;
+            sum[r] += weight * (left * left);
         }
+    }
     share(s, sum);
     memcpy(error, sum, sizeof sum);
 }
@@ -103,28 +110,34 @@ static void find_extremes(const struct search *s, float extreme[FCT_LANES]) {
     for (int r = 0; r < FCT_LANES; r++) extreme[r] = s->shared ? best[0] : best[r];
 }
 
-/* The scale that fits best to the codes that the present one gives: sum(x q) / sum(q q). */
+/* The scale that fits best to the codes that the present one gives: sum(w x q) / sum(w q q). */
 static void refit(struct search *s) {
     float xq[FCT_LANES] = {0}, qq[FCT_LANES] = {0}, inverse[FCT_LANES], scale[FCT_LANES];
     invert(s->scale, inverse);
-    for (int i = 0; i < s->n; i++)
+    for (int i = 0; i < s->n; i++) {
+        float weight = importance_of(s, i);
         for (int r = 0; r < FCT_LANES; r++) {
             float v = (s->x[i][r] * inverse[r] + ROUNDER) - ROUNDER;
             v = v < -8.0f ? -8.0f : v;
             v = v > 7.0f ? 7.0f : v;
-            xq[r] += s->x[i][r] * v;
-            qq[r] += v * v;
+            xq[r] += weight * (s->x[i][r] * v);
+            qq[r] += weight * (v * v);
         }
+    }
     share(s, xq);
     share(s, qq);
     for (int r = 0; r < FCT_LANES; r++) scale[r] = qq[r] > 0.0f ? xq[r] / qq[r] : s->scale[r];
     try_scales(s, scale);
 }
 
+static void take_absmax(struct search *s, const float extreme[FCT_LANES]) {
+    for (int r = 0; r < FCT_LANES; r++) s->scale[r] = storable(s, extreme[r] / divisors[0]);
+}
+
 static void search(struct search *s) {
     float extreme[FCT_LANES], scale[FCT_LANES];
     find_extremes(s, extreme);
-    for (int r = 0; r < FCT_LANES; r++) s->scale[r] = storable(s, extreme[r] / divisors[0]);
+    take_absmax(s, extreme);
     measure(s, s->scale, s->error);
     for (int c = 1; c < N_DIVISORS; c++) {
         for (int r = 0; r < FCT_LANES; r++) scale[r] = extreme[r] / divisors[c];
@@ -133,8 +146,8 @@ static void search(struct search *s) {
     for (int i = 0; i < N_REFITS; i++) refit(s);
 }
 
-void fct_search_group_scales(lanes x, int n, float scale[FCT_LANES]) {
-    struct search s = {.x = x, .n = n};
+void fct_search_group_scales(lanes x, int n, const float *importance, float scale[FCT_LANES]) {
+    struct search s = {.x = x, .n = n, .importance = importance};
     search(&s);
     memcpy(scale, s.scale, sizeof s.scale);
 }
@@ -142,5 +155,21 @@ void fct_search_group_scales(lanes x, int n, float scale[FCT_LANES]) {
 float fct_search_block_scale(lanes x, int n) {
     struct search s = {.x = x, .n = n, .shared = true};
     search(&s);
+    return s.scale[0];
+}
+
+void fct_absmax_group_scales(lanes x, int n, float scale[FCT_LANES]) {
+    struct search s = {.x = x, .n = n};
+    float extreme[FCT_LANES];
+    find_extremes(&s, extreme);
+    take_absmax(&s, extreme);
+    memcpy(scale, s.scale, sizeof s.scale);
+}
+
+float fct_absmax_block_scale(lanes x, int n) {
+    struct search s = {.x = x, .n = n, .shared = true};
+    float extreme[FCT_LANES];
+    find_extremes(&s, extreme);
+    take_absmax(&s, extreme);
     return s.scale[0];
 }

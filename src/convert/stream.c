@@ -111,8 +111,8 @@ static fct_status make_table_rows(const struct fct_plan_entry *entry, const floa
     for (int r = 0; r < n_rows && status == FCT_OK; r++, origin.first_row++) {
         const float *row = rows + (size_t)r * (size_t)entry->columns;
         uint8_t *made = out + (size_t)r * row_bytes(entry);
-        status = fct_quantize_table_row(entry->scheme, entry->blocks, row, entry->columns, made,
-                                        origin, err);
+        status = fct_quantize_table_row(entry->scheme, entry->blocks, entry->rounding, row,
+                                        entry->columns, made, origin, err);
         if (status == FCT_OK && loss)
             fct_loss_add_table_row(loss, entry->scheme, entry->blocks, row, entry->columns, made);
     }
@@ -134,8 +134,8 @@ static fct_status make_unit(const struct block *b, int unit, float *rows, struct
     if (entry->kind == FCT_PLAN_VECTOR) return make_vector(entry, rows, n_rows, origin, out, err);
     if (entry->kind == FCT_PLAN_TABLE)
         return make_table_rows(entry, rows, n_rows, origin, out, loss, err);
-    status = fct_quantize_strip(entry->scheme, entry->group, rows, n_rows, entry->columns, out,
-                                origin, err);
+    status = fct_quantize_strip(entry->scheme, entry->group, entry->rounding, rows, n_rows,
+                                entry->columns, out, origin, err);
     if (status == FCT_OK && loss)
         fct_loss_add_strip(loss, entry->scheme, entry->group, rows, n_rows, entry->columns, out);
     return status;

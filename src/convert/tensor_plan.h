@@ -3,6 +3,7 @@
 #ifndef FCT_CONVERT_TENSOR_PLAN_H
 #define FCT_CONVERT_TENSOR_PLAN_H
 
+#include "convert/quantize.h"
 #include "convert/source.h"
 #include "kernels/blocks.h"
 #include "pack/config.h"
@@ -14,11 +15,12 @@ struct fct_plan_entry {
     char name[80];     /* in the packed file */
     int rows, columns; /* a vector: its elements, 1 */
     enum fct_scheme scheme;
-    int group;          /* of a matrix */
-    int blocks;         /* of a table */
-    bool fell_back;     /* the scheme or group asked for did not divide the columns */
-    bool exact;         /* the source's own codes and scales, as they are */
-    float shift, scale; /* of a vector: value = (the source's + shift) * scale */
+    int group;      /* of a matrix */
+    int blocks;     /* of a table */
+    bool fell_back; /* the scheme or group asked for did not divide the columns */
+    struct fct_rounding rounding;
+    bool exact;                           /* the source's own codes and scales, as they are */
+    float shift, scale;                   /* of a vector: value = (the source's + shift) * scale */
     const struct fct_source_tensor *from; /* the source's */
 };
 

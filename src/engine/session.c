@@ -178,6 +178,14 @@ static struct fct_pass pass_of(fct_session *s, const int *ids, int n_tokens,
                              .statistics = s->statistics};
 }
 
+/* Pages of the lookup tables, now and then. */
+static void give_tables_back(fct_session *s, int n_tokens) {
+    s->n_looked_up += n_tokens;
+    if (s->n_looked_up < ROWS_AT_MOST) return;
+    fct_placement_forget_tables(s->model->placement);
+    s->n_looked_up = 0;
+}
+
 /* Runs a pass on as many threads as it is worth, and learns from passes of one token. Returns how
  * many. */
 static fct_status run_pass(fct_session *s, const struct fct_pass *pass, int *n_threads,
@@ -188,11 +196,7 @@ static fct_status run_pass(fct_session *s, const struct fct_pass *pass, int *n_t
     fct_status status = fct_forward(pass, s->pool, *n_threads, err);
     if (pass->n_tokens == 1 && fct_placement_done(s->model->placement))
         fct_thread_choice_note(&s->choice, fct_seconds() - start);
-    s->n_looked_up += pass->n_tokens;
-    if (s->n_looked_up >= ROWS_AT_MOST) {
-        fct_placement_forget_tables(s->model->placement);
-        s->n_looked_up = 0;
-    }
+    give_tables_back(s, pass->n_tokens);
     return status;
 }
 
@@ -328,6 +332,7 @@ fct_status fct_session_step(fct_session *s, int n, enum fct_wanted wanted, struc
                             fct_error *err) {
     *pass = pass_of(s, s->ids + s->cache.n_tokens, n, wanted);
     fct_status status = fct_forward(pass, s->pool, s->prefill_threads, err);
+    give_tables_back(s, n);
     s->n_ids = s->cache.n_tokens;
     return status;
 }

@@ -31,7 +31,7 @@ struct fct_session {
     bool logits_valid; /* scratch.logits are those after the last id */
     int best;          /* their argmax */
     int n_reused, n_read;
-    int n_looked_up; /* table rows since their pages were given back */
+    int n_looked_up;                   /* table rows since their pages were given back */
     struct fct_statistics *statistics; /* while calibrating; not owned */
 };
 

@@ -153,10 +153,15 @@ enum { LAYER_MATRICES = 9 };
 /* Those that the layer does not have are empty. */
 static void matrices_of_layer(struct fct_layer_weights *w,
                               struct fct_linear_layer *matrices[LAYER_MATRICES]) {
-    struct fct_linear_layer *const all[] = {
-        &w->q,    &w->k,  &w->v,    &w->o,
-        &w->gate, &w->up, &w->down, &w->per_layer_gate,
-        &w->per_layer_projection};
+    struct fct_linear_layer *const all[] = {&w->q,
+                                            &w->k,
+                                            &w->v,
+                                            &w->o,
+                                            &w->gate,
+                                            &w->up,
+                                            &w->down,
+                                            &w->per_layer_gate,
+                                            &w->per_layer_projection};
     memcpy(matrices, all, sizeof all);
 }
 
