@@ -42,7 +42,7 @@ echo "llama.cpp of $package: $flags"
 # shellcheck disable=SC2086 # flags are words
 cmake -S "$tree" -B "$tree/build" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DLLAMA_BUILD_TESTS=OFF \
     -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_USE_PREBUILT_UI=OFF \
-    -DLLAMA_OPENSSL=OFF $flags >"$tree/cmake.log" || { tail -n 20 "$tree/cmake.log" >&2; exit 1; }
+    -DLLAMA_OPENSSL=OFF -DGGML_CCACHE=OFF $flags >"$tree/cmake.log" || { tail -n 20 "$tree/cmake.log" >&2; exit 1; }
 cmake --build "$tree/build" --parallel "${JOBS:-$(getconf _NPROCESSORS_ONLN)}" --target llama-bench llama-quantize llama-completion
 echo "$flags" >"$tree/facet-bench-flags"
 "$tree/build/bin/llama-bench" --help >/dev/null

@@ -17,7 +17,7 @@ facet=${FACET:-$here/../build/facet}
 models=$home/models
 llama=$home/llama.cpp
 litert=$home/litert/bin
-pieces=32761 # of the tokenizer for the 32768 rows of the short one: the converter fills the rest up
+pieces=32768 # of the short one
 mkdir -p "$models"
 
 say() { printf '== %s\n' "$*"; }
@@ -69,14 +69,14 @@ make_short() {
     checkpoint=$models/e2b-short
     if [ ! -f "$checkpoint/tokenizer.json" ]; then
         say "checkpoint: $checkpoint"
-        "$python" "$here/make_random_model.py" --out "$checkpoint" --layers 10 --vocab 32768
+        "$python" "$here/make_random_model.py" --out "$checkpoint" --layers 10 --vocab $pieces
         tokenizer "$checkpoint" $pieces
     fi
     pack "$checkpoint" "$models/short-q4.facet" q4
     pack "$checkpoint" "$models/short-q4-g128.facet" q4-g128
     gguf "$checkpoint" "$models/short-q4_0.gguf"
     litertlm "$checkpoint" 512 128 "$models/short-512.litertlm"
-    litertlm "$checkpoint" 4096 128,512,2048 "$models/short-4096.litertlm"
+    litertlm "$checkpoint" 4096 128,512 "$models/short-4096.litertlm"
 }
 
 make_full() {

@@ -66,15 +66,19 @@ class LlamaCpp(Program):
             return file.read_text().strip() if file.exists() else "?"
         return f"llama.cpp of llama-cpp-python {said('facet-bench-version')}, built with {said('facet-bench-flags')}"
 
+    @staticmethod
+    def loaded(log):
+        """Seconds until the model was loaded, by the clock in front of the log's lines: minutes.seconds.ms.us; None: not said."""
+        found = re.search(r"^(\d+)\.(\d+)\.(\d+)\.(\d+) I generate:", log, re.MULTILINE)
+        return sum(int(part) * unit for part, unit in zip(found.groups(), (60, 1, 1e-3, 1e-6))) if found else None
+
     def measure(self, kind, size):
         common = ["-m", self.file, "-t", self.threads, "-fa", "on"]
         if kind == "first":
-            prompt = " ".join(["the"] * (SHORT_PROMPT - 1))  # and the BOS in front
+            prompt = "1234567890123"[:SHORT_PROMPT - 1]  # digits are a token each in both vocabularies; the BOS comes in front
             run = Run([self.folder / "build/bin/llama-completion", *common, "-p", prompt, "-n", 1, "--temp", 0, "-no-cnv",
                        "--no-warmup", "--no-display-prompt", "-sp", "-c", 512], self.environment)
-            # Its load time ends with the first pass, if nothing warmed up.
-            load = run.number(r"load time =\s*([0-9.]+) ms") - run.number(r"prompt eval time =\s*([0-9.]+) ms")
-            return {"value": run.first_byte_seconds or run.seconds, "said": {"load_seconds": load / 1000},
+            return {"value": run.first_byte_seconds or run.seconds, "said": {"load_seconds": self.loaded(run.err)},
                     "prompt_tokens": run.number(r"prompt eval time.*?/\s*(\d+) tokens"), "run": run}
         tokens = {"prefill": ["-p", size, "-n", 0],
                   "decode": ["-p", 0, "-n", STEPS, "-d", size],
