@@ -4,6 +4,7 @@
 
 #include "cli/answer_stream.h"
 #include "cli/conversation.h"
+#include "cli/format_choice.h"
 #include "cli/line_edit.h"
 #include "cli/model_choice.h"
 #include "cli/sampling_choice.h"
@@ -14,6 +15,7 @@ enum fct_on_full { FCT_ON_FULL_STOP, FCT_ON_FULL_ROLL };
 struct fct_chat_options {
     struct fct_model_choice model;
     struct fct_sampling_choice sampling;
+    struct fct_format_choice format;
     int max_tokens, max_thought;
     const char *system, *load, *session_path;
     bool think, zero;
@@ -26,6 +28,7 @@ struct fct_chat {
     struct fct_chat_options options;
     fct_model *model;
     fct_session *session;
+    fct_constraint *constraint; /* on all answers; NULL: none */
     struct fct_conversation conversation;
     fct_line_edit *edit;    /* NULL: prompts come from a pipe or a file */
     struct fct_style style; /* of stderr */

@@ -41,6 +41,7 @@ static fct_status generate(struct fct_chat *chat, struct turn *turn, fct_generat
     int *ids = NULL, n_ids;
     generate.max_tokens = options->max_tokens;
     generate.max_thought = options->max_thought;
+    generate.constraint = chat->constraint;
     generate.stops = options->stops.texts;
     generate.n_stops = (int)options->stops.n_texts;
     generate.token = write_text;
@@ -107,6 +108,7 @@ void fct_chat_answer(struct fct_chat *chat) {
         add_up(chat, &generation);
         status = keep(chat, &generation, &err);
         tell(chat, &generation);
+        if (!status) status = fct_format_check(chat->constraint, &generation, &err);
     } else {
         fct_conversation_undo(&chat->conversation);
     }

@@ -47,6 +47,7 @@ const struct fct_option fct_chat_own_options[] = {
 };
 static const struct fct_option_group groups[] = {
     {"Options", fct_chat_own_options, 0},
+    FCT_FORMAT_GROUP(struct fct_chat_options, format),
     FCT_SAMPLING_GROUP(struct fct_chat_options, sampling),
     FCT_MODEL_GROUP(struct fct_chat_options, model),
     {0},
@@ -212,6 +213,9 @@ static fct_status open_model(struct fct_chat *chat, fct_error *err) {
     chat->model = fct_model_choice_open(&chat->options.model, "chat", err);
     if (!chat->model) return FCT_ERR_IO;
     fct_status status = fct_tokenizer_check(chat->model, "run --prompt-ids", err);
+    if (!status)
+        status = fct_format_choice_constraint(&chat->options.format, chat->model, &chat->constraint,
+                                              err);
     if (status) return status;
     fct_session_options sizes = fct_model_choice_session(&chat->options.model);
     chat->session = fct_session_new(chat->model, &sizes, err);
@@ -253,6 +257,7 @@ static int run(const void *command_options, struct fct_arguments arguments) {
     fct_line_edit_free(chat.edit);
     fct_conversation_free(&chat.conversation);
     fct_session_free(chat.session);
+    fct_constraint_free(chat.constraint);
     fct_model_free(chat.model);
     fct_free(chat.attached);
     fct_free(chat.draft);

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "cli/answer_stream.h"
 #include "cli/commands.h"
+#include "cli/format_choice.h"
 #include "cli/interrupt.h"
 #include "cli/json_output.h"
 #include "cli/model_choice.h"
@@ -20,6 +21,7 @@
 struct run_options {
     struct fct_model_choice model;
     struct fct_sampling_choice sampling;
+    struct fct_format_choice format;
     int max_tokens, max_thought;
     const char *system, *session_path;
     bool think, raw, ids, json;
@@ -53,6 +55,7 @@ static const struct fct_option own_options[] = {
 };
 static const struct fct_option_group groups[] = {
     {"Options", own_options, 0},
+    FCT_FORMAT_GROUP(struct run_options, format),
     FCT_SAMPLING_GROUP(struct run_options, sampling),
     FCT_MODEL_GROUP(struct run_options, model),
     {0},
@@ -62,6 +65,7 @@ static const struct fct_option_group groups[] = {
 struct running {
     fct_model *model;
     fct_session *session;
+    fct_constraint *constraint; /* NULL: none */
     struct fct_conversation conversation;
     struct fct_id_list prompt;
 };
@@ -140,19 +144,21 @@ static json_t *calls_of(const fct_generation *generation) {
     return calls ? calls : json_loads(generation->calls, JSON_DECODE_INT_AS_REAL, NULL);
 }
 
-/* "thinking" and "tool_calls" are there if the answer has them. */
-static json_t *answer_object(const fct_model *model, const fct_session *session,
-                             const fct_generation *generation) {
+/* "thinking" and "tool_calls" are there if the answer has them, "complete" if it has to have a
+ * form. */
+static json_t *answer_object(const struct running *run, const fct_generation *generation) {
     json_t *text =
         generation->text ? json_stringn(generation->text, generation->n_bytes) : json_null();
     json_t *object = json_pack("{s:o}", "text", text);
     if (generation->thought)
         json_object_set_new(object, "thinking", json_string(generation->thought));
     if (generation->calls) json_object_set_new(object, "tool_calls", calls_of(generation));
+    if (run->constraint)
+        json_object_set_new(object, "complete", json_boolean(generation->complete));
     json_t *rest =
         json_pack("{s:o, s:s, s:o}", "ids", fct_json_ids(generation->ids, generation->n_ids),
                   "reason", fct_reason_name(generation->reason), "statistics",
-                  fct_report_json(model, session, generation));
+                  fct_report_json(run->model, run->session, generation));
     if (!rest || json_object_update(object, rest) != 0) {
         json_decref(object);
         object = NULL;
@@ -162,8 +168,9 @@ static json_t *answer_object(const fct_model *model, const fct_session *session,
 }
 
 static fct_generate_options generation_for(const struct run_options *options,
-                                           const fct_model *model, struct answer *answer) {
-    fct_generate_options generate = fct_generate_defaults(model);
+                                           const struct running *run, struct answer *answer) {
+    fct_generate_options generate = fct_generate_defaults(run->model);
+    generate.constraint = run->constraint;
     generate.max_tokens = options->max_tokens;
     generate.max_thought = options->max_thought;
     generate.raw = options->raw;
@@ -192,7 +199,7 @@ static fct_status answer_prompt(const struct run_options *options, struct runnin
     fct_session *session = run->session;
     struct answer answer = {.ids = options->ids && !options->json};
     fct_generation generation = {0};
-    fct_generate_options generate = generation_for(options, model, &answer);
+    fct_generate_options generate = generation_for(options, run, &answer);
     bool shows_thoughts =
         options->think && !options->model.quiet && !options->ids && !options->json;
     fct_status status =
@@ -206,9 +213,10 @@ static fct_status answer_prompt(const struct run_options *options, struct runnin
     status = fct_generate(session, prompt->ids, prompt->n_ids, &generate, &generation, err);
     fct_progress_clear(&answer.progress);
     fct_answer_stream_end(&answer.stream);
-    if (!status && options->json) fct_json_print("run", answer_object(model, session, &generation));
+    if (!status && options->json) fct_json_print("run", answer_object(run, &generation));
     if (!status && !answer.stream.broken) report(options, model, session, &generation);
     if (!status) status = keep_answer(options, run, &generation, err);
+    if (!status) status = fct_format_check(run->constraint, &generation, err);
     fct_answer_stream_free(&answer.stream);
     fct_generation_free(&generation);
     return status;
@@ -239,6 +247,8 @@ static fct_status run_model(const struct run_options *options, struct fct_argume
     if (!status && given)
         status = fct_ids_check(run->model, "--prompt-ids", given->ids, (size_t)given->n_ids, err);
     if (status) return status;
+    status = fct_format_choice_constraint(&options->format, run->model, &run->constraint, err);
+    if (status) return status;
     run->session = fct_session_new(run->model, &sizes, err);
     if (!run->session) return FCT_ERR_MEMORY;
     if (!given) status = read_prompt(options, arguments, run, err);
@@ -255,6 +265,7 @@ static int run(const void *command_options, struct fct_arguments arguments) {
     fct_conversation_free(&run.conversation);
     fct_free(run.prompt.ids);
     fct_session_free(run.session);
+    fct_constraint_free(run.constraint);
     fct_model_free(run.model);
     return code;
 }
@@ -276,7 +287,9 @@ const struct fct_command fct_cmd_run = {
         "every byte counts, and the model's BOS is put in front once. Names of control tokens in "
         "a prompt are plain text. What is not valid UTF-8 becomes U+FFFD, with a warning.\n\n"
         "Only the text of the answer is printed: thoughts and calls of tools are told on standard "
-        "error, and are fields of --json. Ctrl+C ends the answer, also while the prompt is read, "
+        "error, and are fields of --json. With --format json or --schema it is JSON and nothing "
+        "else; what was cut off before it was complete is an error. Ctrl+C ends the answer, also "
+        "while the prompt is read, "
         "a second one the program.",
     .groups = groups,
     .max_arguments = -1,

@@ -11,7 +11,7 @@
 /* ---- frames ---- */
 
 enum { PARENT, NODE, COUNT, DEPTH, SET }; /* words of a frame; the set only of an object */
-enum { FIRST_WORDS = 1 << 16, MOVED = 0xFFFFFFFFu };
+enum { FIRST_WORDS = 1 << 14, MOVED = 0xFFFFFFFFu };
 
 static const struct fct_schema_node *node_at(const struct fct_json_machine *m, int node) {
     return &m->schema->nodes[node];
@@ -152,6 +152,7 @@ static void emit(const struct fct_json_machine *m, struct fct_json_state *to,
     for (int i = 0; i < to->n_threads; i++) {
         const struct fct_json_thread *other = &to->threads[i];
         if (other->mode == thread->mode && other->space == thread->space &&
+            other->n_line_feeds == thread->n_line_feeds && other->n_returns == thread->n_returns &&
             other->node == thread->node && same_progress(other, thread) &&
             frames_equal(m, other->frame, thread->frame))
             return;
@@ -389,11 +390,21 @@ static bool is_space(uint8_t byte) {
     return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
 }
 
+static void more_space(const struct fct_json_machine *m, const struct fct_json_thread *thread,
+                       uint8_t byte, struct fct_json_state *to) {
+    struct fct_json_thread next = *thread;
+    next.space++;
+    next.n_line_feeds += byte == '\n';
+    next.n_returns += byte == '\r';
+    if (next.space <= FCT_JSON_MAX_SPACE && next.n_line_feeds <= FCT_JSON_MAX_LINES &&
+        next.n_returns <= FCT_JSON_MAX_LINES)
+        emit(m, to, &next);
+}
+
 static void step(struct fct_json_machine *m, const struct fct_json_thread *thread, uint8_t byte,
                  struct fct_json_state *to) {
     if (is_space(byte) && !in_something(thread->mode)) {
-        struct fct_json_thread next = *thread;
-        if (next.space++ < FCT_JSON_MAX_SPACE) emit(m, to, &next);
+        more_space(m, thread, byte, to);
         return;
     }
     switch ((enum fct_json_mode)thread->mode) {

@@ -6,7 +6,10 @@
 #include "engine/schema.h"
 
 enum {
-    FCT_JSON_MAX_SPACE = 64, /* bytes of white space in a row, so that no text is only that */
+    /* White space in a row, so that no text is only that for ever: bytes in all, and of them line
+     * feeds, and carriage returns. */
+    FCT_JSON_MAX_SPACE = 64,
+    FCT_JSON_MAX_LINES = 2,
     FCT_JSON_MAX_THREADS = 32
 };
 
@@ -27,10 +30,11 @@ enum fct_json_mode {
 
 /* One way to read the text so far. */
 struct fct_json_thread {
-    uint32_t frame; /* of the container that is open; 0: none */
-    int node;       /* what is being read */
-    uint8_t mode;   /* enum fct_json_mode */
-    uint8_t space;  /* bytes of white space in a row */
+    uint32_t frame;                  /* of the container that is open; 0: none */
+    int node;                        /* what is being read */
+    uint8_t mode;                    /* enum fct_json_mode */
+    uint8_t space;                   /* bytes of white space in a row, */
+    uint8_t n_line_feeds, n_returns; /* of these */
     union {
         struct fct_json_string string; /* words too, as far as they need it */
         struct fct_json_number number;
