@@ -510,7 +510,7 @@ static void what_the_network_cannot_do_is_refused_by_name(void **state) {
         {"model_type", "\"llama\"", "llama"},
         {"num_key_value_heads", "3", "key-value heads"},
         {"head_dim", "24", "head_dim"},
-        {"quantization_config", "{\"quant_method\": \"gemma\"}", "quantization_config (gemma)"},
+        {"quantization_config", "{\"quant_method\": \"gptq\"}", "quantization_config (gptq)"},
         {"num_hidden_layers", "5", "layer_types"},
         {"layer_types",
          "[\"full_attention\", \"full_attention\", \"linear_attention\", \"full_attention\"]",

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "convert/quantization.h"
 #include "convert/safetensors_source.h"
 #include "convert/source.h"
 #include "convert/tokenizer_json.h"
@@ -149,6 +150,7 @@ fct_source *fct_source_open_folder(const char *path, fct_error *err) {
     if (read_licence(source, err) != FCT_OK) goto failed;
     if (read_chat_template(source, err) != FCT_OK) goto failed;
     if (fct_shards_open(source, path, err) != FCT_OK) goto failed;
+    if (fct_quantization_open(source, err) != FCT_OK) goto failed;
     return source;
 failed:
     fct_source_free(source);

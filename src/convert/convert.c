@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "convert/coded.h"
 #include "convert/pack_metadata.h"
 #include "convert/statistics_file.h"
 #include "convert/stream.h"
@@ -64,8 +65,9 @@ static const char *without_layer(const char *name) {
     return strchr(name + 7, '.') + 1;
 }
 static bool same_line(const struct fct_plan_entry *a, const struct fct_plan_entry *b) {
-    return a->kind == b->kind && a->scheme == b->scheme && a->group == b->group &&
-           a->exact == b->exact && strcmp(without_layer(a->name), without_layer(b->name)) == 0;
+    return a->kind == b->kind && a->blocks == b->blocks && a->scheme == b->scheme &&
+           a->group == b->group && a->exact == b->exact &&
+           strcmp(without_layer(a->name), without_layer(b->name)) == 0;
 }
 
 static void note_types(const struct conversion *c) {
@@ -123,6 +125,13 @@ static void note_losses(const struct conversion *c) {
     }
 }
 
+static void note_rounded_scales(const struct conversion *c) {
+    const struct fct_coded_list *coded = c->source->coded;
+    if (coded && coded->n_scales)
+        note(c, "%llu of %llu scales of groups were no float16 and have been rounded to it",
+             (unsigned long long)coded->n_rounded, (unsigned long long)coded->n_scales);
+}
+
 static bool is_known_template(const char *text) {
     size_t n = strlen(text);
     while (n && strchr(" \t\r\n", text[n - 1])) n--;
@@ -150,6 +159,7 @@ static void note_source(const struct conversion *c) {
 static fct_status read_options(struct conversion *c) {
     c->weights = c->options->weights ? c->options->weights : "q4";
     c->schemes.keep = !c->options->weights;
+    c->schemes.keep_tables = !c->options->tables;
     if (!fct_plan_parse_weights(c->weights, &c->schemes))
         return fct_fail(c->err, FCT_ERR_ARGUMENT,
                         "weights %s: not one of q4, q4-g64, q4-g128, q8, f32", c->weights);
@@ -240,14 +250,22 @@ static fct_status read_source(struct conversion *c, const char *path) {
 
 /* ---- writing ---- */
 
+/* Where every matrix (or table) is what the source has, nothing was converted. */
+static const char *made_of(const struct conversion *c, enum fct_plan_kind kind, const char *name) {
+    for (size_t i = 0; i < c->plan.n_entries; i++)
+        if (c->plan.entries[i].kind == kind && !c->plan.entries[i].exact) return name;
+    return "the source's own codes";
+}
+
 static fct_status declare_metadata(struct conversion *c) {
     fct_pack_writer *writer = c->writer;
     char changes[240];
     snprintf(changes, sizeof changes,
-             "weights of linear layers converted to %s and of lookup tables to %s by facet %s%s; "
+             "weights of linear layers made %s and of lookup tables %s by facet %s%s; "
              "parts other than the text "
              "network left out",
-             c->weights, c->tables, FCT_VERSION,
+             made_of(c, FCT_PLAN_MATRIX, c->weights), made_of(c, FCT_PLAN_TABLE, c->tables),
+             FCT_VERSION,
              c->absmax                ? ", 4-bit scales by the largest weight"
              : c->options->statistics ? ", 4-bit scales weighed with statistics of activations"
                                       : "");
@@ -331,6 +349,7 @@ fct_status fct_convert(const char *source, const char *out, const fct_convert_op
     if (status == FCT_OK) note_types(&c);
     if (status == FCT_OK) status = write_tensors(&c);
     if (status == FCT_OK) note_losses(&c);
+    if (status == FCT_OK) note_rounded_scales(&c);
     if (status == FCT_OK) status = fct_pack_writer_finish(c.writer, err);
     fct_pack_writer_free(c.writer);
     json_decref(c.expected);

@@ -10,7 +10,7 @@
 #include "base/half.h"
 #include "convert/scale_search.h"
 
-enum { MAX_GROUP = 128, CHUNK = 64, INT8_MAX_CODE = 127 };
+enum { MAX_GROUP = FCT_PACK_MAX_GROUP, CHUNK = FCT_PACK_CHUNK, INT8_MAX_CODE = 127 };
 
 /* ---- checks ---- */
 
@@ -74,6 +74,26 @@ static void pack_q8_units(const float (*code)[FCT_LANES], int n, uint8_t *units)
         uint8_t *at = units + i / 4 * FCT_LINE + i % 4;
         for (int r = 0; r < FCT_STRIP; r++) at[4 * r] = (uint8_t)(int8_t)code[i][r];
     }
+}
+
+static void pack_q2_units(const float (*code)[FCT_LANES], int n, uint8_t *units) {
+    memset(units, 0, (size_t)n * FCT_STRIP / 4);
+    for (int i = 0; i < n; i++) {
+        uint8_t *at = units + i / 16 * FCT_LINE + i % 4;
+        for (int r = 0; r < FCT_STRIP; r++)
+            at[4 * r] |= (uint8_t)(((int)code[i][r] + 2) << (i / 4 % 4 * 2));
+    }
+}
+
+void fct_pack_chunk(enum fct_scheme scheme, int c, const float (*codes)[FCT_STRIP],
+                    uint8_t *strip) {
+    uint8_t *units = strip + (size_t)c * CHUNK * FCT_STRIP * (size_t)fct_scheme_bits(scheme) / 8;
+    if (scheme == FCT_Q2)
+        pack_q2_units(codes, CHUNK, units);
+    else if (scheme == FCT_Q4)
+        pack_q4_units(codes, CHUNK, units);
+    else
+        pack_q8_units(codes, CHUNK, units);
 }
 
 static void q8_group_scales(const float (*x)[FCT_LANES], int n, float scale[FCT_LANES]) {

@@ -30,6 +30,11 @@ fct_status fct_quantize_strip(enum fct_scheme scheme, int group, struct fct_roun
 void fct_pack_group(enum fct_scheme scheme, int group, int g, const float (*codes)[FCT_STRIP],
                     const uint16_t scales[FCT_STRIP], uint8_t *strip);
 
+/* Puts inputs [FCT_PACK_CHUNK c, FCT_PACK_CHUNK (c + 1)) of a strip with one scale a row (q8, q4,
+ * q2) in their place: codes as above, q2: -2 .. 1. The scales are the caller's to write. */
+enum { FCT_PACK_CHUNK = 64, FCT_PACK_MAX_GROUP = 128 };
+void fct_pack_chunk(enum fct_scheme scheme, int c, const float (*codes)[FCT_STRIP], uint8_t *strip);
+
 /* Writes one row of a table, fct_table_row_bytes(scheme, blocks, columns) long. Schemes: FCT_F32,
  * FCT_Q8, FCT_Q4, the last with blocks of a multiple of 16 inputs. What is looked up is multiplied
  * with nothing: importance does not count. Fails as fct_quantize_strip does. */

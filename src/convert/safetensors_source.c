@@ -210,6 +210,13 @@ static fct_status read_at(const struct shard *shard, uint64_t offset, void *out,
     return fct_file_read_at(shard->mapping.fd, shard->file, offset, out, n_bytes, err);
 }
 
+fct_status fct_shards_read_bytes(const fct_source *source, const struct fct_source_tensor *tensor,
+                                 uint64_t offset, void *out, size_t n_bytes, fct_error *err) {
+    const struct shards *shards = source->own;
+    const struct fct_tensor *place = tensor->place;
+    return read_at(&shards->list[tensor->part], place->offset + offset, out, n_bytes, err);
+}
+
 static void widen(enum fct_dtype dtype, const uint16_t *half, size_t n, float *out) {
     if (dtype == FCT_DTYPE_BF16)
         for (size_t i = 0; i < n; i++) out[i] = fct_bf16_float(half[i]);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "convert/coded.h"
 #include "convert/gguf.h"
 #include "convert/name_list.h"
 
@@ -67,5 +68,7 @@ void fct_source_free_common(fct_source *source) {
     json_decref(source->generation);
     fct_free(source->licence);
     fct_free(source->chat_template);
+    fct_free(source->refusal);
+    fct_coded_free(source->coded);
     fct_free(source);
 }

@@ -20,7 +20,9 @@ struct fct_source_tensor {
     enum fct_scheme scheme;
     int group;
     bool exact;
-    int n_dims; /* rows first, as in safetensors */
+    enum fct_scheme table_scheme;
+    int table_blocks; /* read_table_rows has its codes, with so many scales a row; 0: it has not */
+    int n_dims;       /* rows first, as in safetensors */
     uint64_t dims[FCT_MAX_DIMS];
     uint64_t n_bytes;  /* in the source */
     int part;          /* the source's own: which file, */
@@ -38,11 +40,13 @@ struct fct_source {
     char *name;                        /* the last part of the path, for the packed file */
     struct fct_source_tensor *tensors; /* sorted by name, each name once */
     size_t n_tensors;
-    json_t *config;      /* config.json, or the same made from other metadata */
-    json_t *generation;  /* generation_config.json; an empty object if there is none */
-    char *licence;       /* as the source names it, or NULL */
-    char *chat_template; /* or NULL */
-    float norm_shift;    /* what the weights of norms lack: 1 where they are stored as w - 1 */
+    json_t *config;               /* config.json, or the same made from other metadata */
+    json_t *generation;           /* generation_config.json; an empty object if there is none */
+    char *licence;                /* as the source names it, or NULL */
+    char *chat_template;          /* or NULL */
+    char *refusal;                /* why its codes cannot be read, or NULL */
+    struct fct_coded_list *coded; /* of a folder whose weights are codes (coded.h), or NULL */
+    float norm_shift; /* what the weights of norms lack: 1 where they are stored as w - 1 */
 
     /* Rows [first_row, first_row + n_rows) of a readable tensor (of one dimension: elements) into
      * out. May be called by several threads at once. */
@@ -53,6 +57,10 @@ struct fct_source {
      * once. */
     fct_status (*read_strip)(const fct_source *source, const struct fct_source_tensor *tensor,
                              uint64_t first_row, int n_rows, uint8_t *strip, fct_error *err);
+    /* Rows of a table (kernels/blocks.h) in the tensor's scheme, with table_blocks scales each. By
+     * several threads at once. */
+    fct_status (*read_table_rows)(const fct_source *source, const struct fct_source_tensor *tensor,
+                                  uint64_t first_row, int n_rows, uint8_t *rows, fct_error *err);
     /* The vocabulary's block (text/vocabulary.h), the caller's (fct_free); NULL and FCT_OK if the
      * source has none. */
     fct_status (*read_vocabulary)(const fct_source *source, uint8_t **block, size_t *n_bytes,

@@ -126,6 +126,8 @@ static fct_status make_unit(const struct block *b, int unit, float *rows, struct
     int n_rows = rows_of_unit(entry, b->cut, unit), first_row = unit * b->cut.rows;
     struct fct_rows_origin origin = {entry->from->name, first_row};
     uint8_t *out = b->out + (size_t)(unit - b->begin) * b->cut.bytes;
+    if (entry->exact && entry->kind == FCT_PLAN_TABLE)
+        return source->read_table_rows(source, entry->from, (uint64_t)first_row, n_rows, out, err);
     if (entry->exact)
         return source->read_strip(source, entry->from, (uint64_t)first_row, n_rows, out, err);
     fct_status status =

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "convert/coded.h"
 #include "convert/name_list.h"
 #include "convert/quantize.h"
 
@@ -77,6 +78,15 @@ static void choose_layout(const struct planning *p, struct fct_plan_entry *entry
     entry->fell_back = entry->scheme != scheme || entry->group != group;
 }
 
+/* A table stays what it is, or gets what was asked for. */
+static void choose_table_layout(const struct planning *p, struct fct_plan_entry *entry) {
+    const struct fct_source_tensor *from = entry->from;
+    if (!p->schemes.keep_tables || !from || !from->table_blocks) return;
+    entry->scheme = from->table_scheme;
+    entry->blocks = from->table_blocks;
+    entry->exact = true;
+}
+
 /* Adds an entry that is filled from the source's tensor called origin; NULL: called like the entry.
  */
 static void add(struct planning *p, const char *name, const char *origin,
@@ -87,26 +97,39 @@ static void add(struct planning *p, const char *name, const char *origin,
     if (p->source) find_origin(p, origin ? origin : entry.name, &entry);
     if (p->source && !entry.from) return;
     if (entry.kind == FCT_PLAN_MATRIX) choose_layout(p, &entry);
+    if (entry.kind == FCT_PLAN_TABLE) choose_table_layout(p, &entry);
     if (p->status == FCT_OK)
         p->status = fct_grow((void **)&plan->entries, &plan->capacity, plan->n_entries + 1,
                              sizeof entry, p->err);
     if (p->status == FCT_OK) plan->entries[plan->n_entries++] = entry;
 }
 
-static void add_matrix(struct planning *p, const char *name, const char *origin, int rows,
-                       int columns) {
-    add(p, name, origin,
-        (struct fct_plan_entry){.kind = FCT_PLAN_MATRIX, .rows = rows, .columns = columns});
-}
-
-static void matrix(struct planning *p, const char *name, int rows, int columns) {
-    add_matrix(p, name, NULL, rows, columns);
-}
-
 static void add_vector(struct planning *p, const char *name, int n, float shift, float scale) {
     add(p, name, NULL,
         (struct fct_plan_entry){
             .kind = FCT_PLAN_VECTOR, .rows = n, .columns = 1, .shift = shift, .scale = scale});
+}
+
+/* Two static scales, if the source has them. */
+static void scales(struct planning *p, const char *name) {
+    char full[120];
+    snprintf(full, sizeof full, "%s%s", p->prefix, name);
+    if (p->source && fct_source_find(p->source, full)) add_vector(p, name, 2, 0.0f, 1.0f);
+}
+
+/* name.weight and what rounds around it. */
+static void add_matrix(struct planning *p, const char *name, const char *origin, int rows,
+                       int columns) {
+    char full[80];
+    snprintf(full, sizeof full, "%s.weight", name);
+    add(p, full, origin,
+        (struct fct_plan_entry){.kind = FCT_PLAN_MATRIX, .rows = rows, .columns = columns});
+    snprintf(full, sizeof full, "%s.activation_scales", name);
+    scales(p, full);
+}
+
+static void matrix(struct planning *p, const char *name, int rows, int columns) {
+    add_matrix(p, name, NULL, rows, columns);
 }
 
 /* A norm's weights, made such that they are multiplied with as they are. */
@@ -131,25 +154,28 @@ static void plan_layer(struct planning *p, const struct fct_config *c, int i) {
         wide = layer->intermediate_size;
     snprintf(p->prefix, sizeof p->prefix, "layers.%d.", i);
     norm(p, "input_layernorm.weight", hidden);
-    matrix(p, "self_attn.q_proj.weight", c->n_heads * d, hidden);
+    matrix(p, "self_attn.q_proj", c->n_heads * d, hidden);
     if (layer->own_kv) {
-        matrix(p, "self_attn.k_proj.weight", kv, hidden);
-        if (!layer->keys_as_values) matrix(p, "self_attn.v_proj.weight", kv, hidden);
+        matrix(p, "self_attn.k_proj", kv, hidden);
+        if (!layer->keys_as_values) matrix(p, "self_attn.v_proj", kv, hidden);
     }
     /* The scale of the scores goes into the queries: attention itself knows none. */
     add_vector(p, "self_attn.q_norm.weight", d, p->source ? p->source->norm_shift : 0.0f,
                c->query_scale);
-    if (layer->own_kv) norm(p, "self_attn.k_norm.weight", d);
-    matrix(p, "self_attn.o_proj.weight", hidden, c->n_heads * d);
+    if (layer->own_kv) {
+        norm(p, "self_attn.k_norm.weight", d);
+        scales(p, "self_attn.cache_scales");
+    }
+    matrix(p, "self_attn.o_proj", hidden, c->n_heads * d);
     norm(p, "post_attention_layernorm.weight", hidden);
     norm(p, "pre_feedforward_layernorm.weight", hidden);
-    matrix(p, "mlp.gate_proj.weight", wide, hidden);
-    matrix(p, "mlp.up_proj.weight", wide, hidden);
-    matrix(p, "mlp.down_proj.weight", hidden, wide);
+    matrix(p, "mlp.gate_proj", wide, hidden);
+    matrix(p, "mlp.up_proj", wide, hidden);
+    matrix(p, "mlp.down_proj", hidden, wide);
     norm(p, "post_feedforward_layernorm.weight", hidden);
     if (c->per_layer_size) {
-        matrix(p, "per_layer_input_gate.weight", c->per_layer_size, hidden);
-        matrix(p, "per_layer_projection.weight", hidden, c->per_layer_size);
+        matrix(p, "per_layer_input_gate", c->per_layer_size, hidden);
+        matrix(p, "per_layer_projection", hidden, c->per_layer_size);
         norm(p, "post_per_layer_input_norm.weight", hidden);
     }
     if (c->has_layer_scalar) add_vector(p, "layer_scalar", 1, 0.0f, 1.0f);
@@ -159,12 +185,12 @@ static void plan_layer(struct planning *p, const struct fct_config *c, int i) {
 static void plan_network(struct planning *p, const struct fct_config *c) {
     int per_layer = c->n_layers * c->per_layer_size;
     if (per_layer) {
-        matrix(p, "per_layer_model_projection.weight", per_layer, c->hidden_size);
+        matrix(p, "per_layer_model_projection", per_layer, c->hidden_size);
         norm(p, "per_layer_projection_norm.weight", c->per_layer_size);
     }
     for (int i = 0; i < c->n_layers; i++) plan_layer(p, c, i);
     norm(p, "norm.weight", c->hidden_size);
-    add_matrix(p, "lm_head.weight", c->tied_head ? "embed_tokens.weight" : NULL, c->vocab_size,
+    add_matrix(p, "lm_head", c->tied_head ? "embed_tokens.weight" : NULL, c->vocab_size,
                c->hidden_size);
     table(p, "embed_tokens.weight", c->vocab_size, c->hidden_size, 1);
     if (per_layer)
@@ -182,13 +208,13 @@ static bool is_idle_kv(const char *name, const struct fct_config *c) {
     if (i < 0 || i >= c->n_layers || strncmp(part, block, strlen(block)) != 0) return false;
     part += strlen(block);
     const struct fct_layer_config *layer = &c->layers[i];
-    if (strcmp(part, "v_proj.weight") == 0) return !layer->own_kv || layer->keys_as_values;
+    if (strncmp(part, "v_proj.", 7) == 0) return !layer->own_kv || layer->keys_as_values;
     return !layer->own_kv &&
-           (strcmp(part, "k_proj.weight") == 0 || strcmp(part, "k_norm.weight") == 0 ||
-            strcmp(part, "v_norm.weight") == 0);
+           (strncmp(part, "k_proj.", 7) == 0 || strcmp(part, "k_norm.weight") == 0 ||
+            strcmp(part, "v_norm.weight") == 0 || strcmp(part, "cache_scales") == 0);
 }
 
-static bool is_other_modality(const char *name) {
+bool fct_source_is_other_modality(const char *name) {
     return strstr(name, "vision") || strstr(name, "audio") || strstr(name, "multi_modal");
 }
 
@@ -201,7 +227,7 @@ static fct_status count_leftovers(struct planning *p, const struct fct_config *c
     for (size_t i = 0; i < p->source->n_tensors; i++) {
         const char *name = p->source->tensors[i].name;
         if (planned[i] || is_idle_kv(name, c) || strcmp(name, FCT_SOURCE_ROPE_FREQS) == 0) continue;
-        if (is_other_modality(name))
+        if (fct_source_is_other_modality(name))
             p->plan->n_other_modalities++;
         else
             fct_name_list_add(&unused, name);
@@ -229,24 +255,13 @@ fct_status fct_plan_make(struct fct_plan *plan, const struct fct_config *config,
     return p.status;
 }
 
-static fct_status refuse_quantized(const fct_source *source, fct_error *err) {
-    const json_t *how = json_object_get(source->config, "quantization_config");
-    if (!how || json_is_null(how))
-        how = json_object_get(fct_config_text_part(source->config), "quantization_config");
-    if (!how || json_is_null(how)) return FCT_OK;
-    const char *method = json_string_value(json_object_get(how, "quant_method"));
-    return fct_fail(err, FCT_ERR_UNSUPPORTED,
-                    "%s: config.json has a quantization_config (%s); this version converts float "
-                    "checkpoints",
-                    source->path, method ? method : "no quant_method");
-}
-
 fct_status fct_plan_network(struct fct_plan *plan, struct fct_config *config,
                             const fct_source *source, struct fct_plan_schemes schemes,
                             fct_error *err) {
     memset(plan, 0, sizeof *plan);
     fct_status status = fct_config_parse(config, source->config, source->path, err);
-    if (status == FCT_OK) status = refuse_quantized(source, err);
+    if (status == FCT_OK && source->refusal)
+        status = fct_fail(err, FCT_ERR_UNSUPPORTED, "%s: %s", source->path, source->refusal);
     if (status == FCT_OK) status = fct_plan_make(plan, config, source, schemes, err);
     return status;
 }

@@ -38,7 +38,8 @@ struct fct_plan_schemes {
     enum fct_scheme weights;
     int group;
     enum fct_scheme tables;
-    bool keep; /* matrices whose source is quantized stay as close to it as can be */
+    bool keep;        /* matrices whose source is quantized stay as close to it as can be */
+    bool keep_tables; /* the same for tables */
 };
 
 /* Lists what config asks for and finds it in source (NULL: lists only). Missing tensors are an
