@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_cli_score.sh - scoring from the command line: perplexity, saved logits, another model, usage.
+# test_cli_score.sh - scoring and calibrating from the command line: perplexity, saved logits, another model, usage.
 set -u
 demo=$FACET_SOURCE/models/demo.facet
 [ -f "$demo" ] || { echo "SKIP: no $demo"; exit 77; }
@@ -56,6 +56,20 @@ ends 0 tokenize -m "$demo" "$(cat "$folder/text")"
 cp "$out" "$folder/ids"
 ends 0 score -m "$demo" --ids "@$folder/ids" --chunk 32 --quiet
 [ -s "$err" ] && fail 'something on stderr'
+
+# Statistics for convert, from the float model.
+ends 0 calibrate -m "$folder/f32.facet" --text "$folder/text" --chunk 32 -o "$folder/statistics"
+ends 0 info "$folder/statistics"
+has 'layers.0.self_attn.q_proj.weight'
+ends 0 convert "$FACET_SOURCE/tests/data/demo/checkpoint" -o "$folder/q4.facet" --statistics "$folder/statistics" --quiet
+ends 0 score -m "$folder/q4.facet" --against "$folder/demo.logits" --json
+ends 0 convert "$FACET_SOURCE/tests/data/demo/checkpoint" -o "$folder/q4.facet" --rounding absmax --quiet
+ends 1 convert "$FACET_SOURCE/tests/data/demo/checkpoint" -o "$folder/q4.facet" --statistics "$folder/demo.logits"
+says 'no file of statistics'
+ends 2 calibrate -m "$demo" --text "$folder/text"
+says '-o is missing'
+ends 2 calibrate -m "$demo" -o "$folder/x"
+says '--text is missing'
 
 ends 2 score -m "$demo"
 says '--text is missing'

@@ -362,13 +362,15 @@ static void weights_of_a_bfloat16_grid_come_out_as_trained(void **state) {
 }
 
 /* Squared error with the codes that a scale gives. */
+/* The weight as 4 bits give it back. */
+static double nearest(float x, float scale) {
+    double code = scale == 0.0f ? 0.0 : rint((double)x / (double)scale);
+    return (code < -8.0 ? -8.0 : code > 7.0 ? 7.0 : code) * (double)scale;
+}
+
 static double error_with(const float (*x)[FCT_LANES], int n, int lane, float scale) {
     double error = 0;
-    for (int i = 0; i < n; i++) {
-        double code = scale == 0.0f ? 0.0 : rint((double)x[i][lane] / (double)scale);
-        code = code < -8.0 ? -8.0 : code > 7.0 ? 7.0 : code;
-        error += pow((double)x[i][lane] - code * (double)scale, 2);
-    }
+    for (int i = 0; i < n; i++) error += pow((double)x[i][lane] - nearest(x[i][lane], scale), 2);
     return error;
 }
 
@@ -399,6 +401,69 @@ static void no_group_is_worse_than_by_the_plain_rules(void **state) {
         }
     }
     assert_true(best_sum < 0.9 * plain_sum);
+}
+
+/* Each column's error counted as often as it is important. */
+static void important_columns_are_rounded_with_more_care(void **state) {
+    (void)state;
+    enum { N = 32 };
+    uint32_t random = 5;
+    double heeded_sum = 0, alike_sum = 0;
+    for (int round = 0; round < 50; round++) {
+        float x[N][FCT_LANES], importance[N], heeded[FCT_LANES], same[FCT_LANES], single[N] = {0};
+        for (int i = 0; i < N; i++) {
+            for (int r = 0; r < FCT_LANES; r++) x[i][r] = noise(&random);
+            importance[i] = expf(6 * noise(&random));
+        }
+        fct_search_group_scales((const float(*)[FCT_LANES])x, N, importance, heeded);
+        fct_search_group_scales((const float(*)[FCT_LANES])x, N, NULL, same);
+        for (int r = 0; r < FCT_LANES; r++)
+            for (int i = 0; i < N; i++) {
+                double a = (double)x[i][r] - nearest(x[i][r], heeded[r]),
+                       b = (double)x[i][r] - nearest(x[i][r], same[r]);
+                heeded_sum += (double)importance[i] * a * a;
+                alike_sum += (double)importance[i] * b * b;
+            }
+        /* If one column is all that counts, it comes out as near as float16 allows, unless it is so
+         * small that no scale tried gives it a code. */
+        single[round % N] = 3.0f;
+        fct_search_group_scales((const float(*)[FCT_LANES])x, N, single, heeded);
+        for (int r = 0; r < FCT_LANES; r++) {
+            double wanted = (double)x[round % N][r];
+            double error = fabs(nearest(x[round % N][r], heeded[r]) - wanted);
+            assert_true(error <= 1e-3 * fabs(wanted) || fabs(wanted) < 0.2);
+        }
+    }
+    assert_true(heeded_sum < 0.8 * alike_sum);
+}
+
+static void absmax_is_the_rule_of_q4_0(void **state) {
+    (void)state;
+    uint32_t random = 6;
+    float x[64][FCT_LANES], scale[FCT_LANES];
+    for (int i = 0; i < 64; i++)
+        for (int r = 0; r < FCT_LANES; r++) x[i][r] = noise(&random);
+    fct_absmax_group_scales((const float(*)[FCT_LANES])x, 64, scale);
+    for (int r = 0; r < FCT_LANES; r++) {
+        float extreme = 0;
+        for (int i = 0; i < 64; i++)
+            if (fabsf(x[i][r]) > fabsf(extreme)) extreme = x[i][r];
+        assert_true(scale[r] == fct_half_float(fct_float_half(extreme / -8.0f)));
+    }
+    float *strip_x = noise_matrix(16, 64), made;
+    struct fct_rounding absmax = {.absmax = true};
+    uint8_t *strip = malloc(fct_strip_bytes(FCT_Q4, 32, 64));
+    assert_int_equal(fct_quantize_strip(FCT_Q4, 32, absmax, strip_x, 16, 64, strip, here, NULL),
+                     FCT_OK);
+    for (int r = 0; r < 16; r++) {
+        float extreme = 0;
+        for (int i = 0; i < 32; i++)
+            if (fabsf(strip_x[r * 64 + i]) > fabsf(extreme)) extreme = strip_x[r * 64 + i];
+        made = scale_of_group(strip, fct_tile_bytes(FCT_Q4, 32), 0, r);
+        assert_true(made == fct_half_float(fct_float_half(extreme / -8.0f)));
+    }
+    free(strip);
+    free(strip_x);
 }
 
 static void a_shared_scale_is_one_for_all_lanes(void **state) {
@@ -452,6 +517,8 @@ int main(void) {
         cmocka_unit_test(weights_on_a_4_bit_grid_come_out_exactly),
         cmocka_unit_test(weights_of_a_bfloat16_grid_come_out_as_trained),
         cmocka_unit_test(no_group_is_worse_than_by_the_plain_rules),
+        cmocka_unit_test(important_columns_are_rounded_with_more_care),
+        cmocka_unit_test(absmax_is_the_rule_of_q4_0),
         cmocka_unit_test(a_shared_scale_is_one_for_all_lanes),
         cmocka_unit_test(a_width_that_does_not_divide_falls_back),
     };
