@@ -31,6 +31,7 @@ struct misbehaviour {
     bool paged;          /* one file a page */
     bool endless;        /* the last page is followed by itself */
     const char *sums;    /* what is served as /folder/SHA256SUMS; NULL: 404 */
+    int n_list_failures; /* requests for the listing that are answered with `status` */
     int n_failures;      /* requests that are answered with `status` */
     long status;
     const char *failure_headers; /* lines with CR LF */
@@ -63,7 +64,7 @@ static struct {
     int n_files;
     struct misbehaviour wrong;
     struct asked asked[ASKED_LIMIT];
-    int n_asked;
+    int n_asked, n_active; /* connections being served */
     uint64_t bytes_sent;
     bool stopping;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -248,6 +249,13 @@ static inline bool server_read(int fd, struct asked *asked) {
     return true;
 }
 
+static inline int server_count(int more) {
+    pthread_mutex_lock(&server.lock);
+    int n_active = server.n_active += more;
+    pthread_mutex_unlock(&server.lock);
+    return n_active;
+}
+
 static inline void *server_serve(void *user) {
     int fd = (int)(intptr_t)user;
     struct asked asked;
@@ -266,9 +274,14 @@ static inline void *server_serve(void *user) {
             hub = p == 0;
         }
         pthread_mutex_lock(&server.lock);
+        bool lists = strncmp(asked.path, "/api/models/some/model/tree/main?", 33) == 0;
+        bool fails = lists && count_down(&server.wrong.n_list_failures);
         struct misbehaviour wrong = server.wrong;
         pthread_mutex_unlock(&server.lock);
-        if (strncmp(asked.path, "/api/models/some/model/tree/main?", 33) == 0)
+        if (fails)
+            server_answer(fd, wrong.status, wrong.failure_headers ? wrong.failure_headers : "",
+                          "no", 2, head);
+        else if (lists)
             server_list(fd, asked.path, &wrong);
         else if (found)
             server_content(fd, &asked, found, hub);
@@ -280,6 +293,7 @@ static inline void *server_serve(void *user) {
     }
     shutdown(fd, SHUT_RDWR);
     close(fd);
+    server_count(-1);
     return NULL;
 }
 
@@ -292,10 +306,9 @@ static inline void *server_accept(void *user) {
             if (fd >= 0) close(fd);
             return NULL;
         }
-        if (pthread_create(&thread, NULL, server_serve, (void *)(intptr_t)fd) == 0)
-            pthread_detach(thread);
-        else
-            close(fd);
+        server_count(1);
+        if (pthread_create(&thread, NULL, server_serve, (void *)(intptr_t)fd)) abort();
+        pthread_detach(thread);
     }
 }
 
@@ -319,9 +332,28 @@ static inline void server_stop(void) {
     close(server.socket);
 }
 
+/* Returns when every connection that was begun until now has been served to its end: they are
+ * accepted in their order, so an answer to a last one says that all have been. */
+static inline void server_settle(void) {
+    static const char request[] = "GET /settle HTTP/1.1\r\n\r\n";
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)server.port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    char answer[512];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) ||
+        !server_send(fd, request, sizeof request - 1))
+        abort();
+    while (recv(fd, answer, sizeof answer, 0) > 0) {
+    }
+    close(fd);
+    for (int i = 0; i < 3000 && server_count(0) > 0; i++) usleep(10000);
+}
+
 /* From now on these files, this misbehaviour, and nothing asked yet. */
 static inline void server_offer(const struct served_file *files, int n_files,
                                 struct misbehaviour wrong) {
+    server_settle();
     pthread_mutex_lock(&server.lock);
     memcpy(server.files, files, (size_t)n_files * sizeof *files);
     server.n_files = n_files;

@@ -377,6 +377,18 @@ static void missing_shards_are_listed(void **state) {
     tiny_free(&t);
 }
 
+static void a_shard_of_vision_alone_may_be_missing(void **state) {
+    (void)state;
+    struct tiny one = {0}, two = {.n_shards = 2};
+    tiny_start(&one);
+    tiny_start(&two);
+    for (int i = 0; i < two.n_tensors; i++) two.tensors[i].shard = i % 2;
+    two.index = tiny_index(&two);
+    json_object_set_new(two.index, "model.vision_tower.patch.weight",
+                        json_string("model-00003-of-00003.safetensors"));
+    assert_alike(&one, &two);
+}
+
 static void tensors_that_the_index_promises_must_be_there(void **state) {
     (void)state;
     struct tiny t = {.n_shards = 2};
@@ -909,6 +921,7 @@ int main(void) {
         cmocka_unit_test(missing_tensors_are_listed),
         cmocka_unit_test(a_wrong_shape_is_named_with_the_right_one),
         cmocka_unit_test(missing_shards_are_listed),
+        cmocka_unit_test(a_shard_of_vision_alone_may_be_missing),
         cmocka_unit_test(tensors_that_the_index_promises_must_be_there),
         cmocka_unit_test(a_tensor_in_two_shards_is_named),
         cmocka_unit_test(a_file_of_another_name_will_do_if_it_is_alone),

@@ -63,7 +63,4 @@ fct_status fct_coded_install(fct_source *source, struct fct_coded_list *list, co
                              fct_error *err);
 void fct_coded_free(struct fct_coded_list *list);
 
-/* Does the tensor belong to the parts that facet leaves out? */
-bool fct_source_is_other_modality(const char *name);
-
 #endif

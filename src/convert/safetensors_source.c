@@ -3,6 +3,8 @@
 #include "convert/safetensors_source.h"
 
 #include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +48,16 @@ static fct_status add_shard(struct shards *shards, const char *file, fct_error *
     return FCT_OK;
 }
 
+/* Does the folder of the file `beside` lack this file? */
+static bool is_absent(const char *beside, const char *file) {
+    char path[PATH_MAX];
+    int n_folder = (int)(strrchr(beside, '/') - beside);
+    int n = snprintf(path, sizeof path, "%.*s/%s", n_folder, beside, file);
+    return n < (int)sizeof path && !fct_is_file(path);
+}
+
+/* A shard that is not there is not missed for tensors of vision and audio: who downloads for facet
+ * does not need it. */
 static fct_status read_index(struct shards *shards, const char *path, fct_error *err) {
     size_t n_bytes;
     char *text = fct_file_read(path, INDEX_LIMIT, &n_bytes, err);
@@ -60,11 +72,16 @@ static fct_status read_index(struct shards *shards, const char *path, fct_error 
         return fct_fail(err, FCT_ERR_FORMAT, "%s: weight_map is missing or empty", path);
     const char *tensor;
     json_t *value;
-    json_object_foreach(shards->weight_map, tensor, value) {
+    void *next;
+    json_object_foreach_safe(shards->weight_map, next, tensor, value) {
         const char *file = json_string_value(value);
         if (!file || !*file || strchr(file, '/'))
             return fct_fail(err, FCT_ERR_FORMAT, "%s: %s is not in a file of this folder", path,
                             tensor);
+        if (fct_source_is_other_modality(tensor) && is_absent(path, file)) {
+            json_object_del(shards->weight_map, tensor);
+            continue;
+        }
         fct_status status = add_shard(shards, file, err);
         if (status != FCT_OK) return status;
     }

@@ -56,6 +56,10 @@ fct_source *fct_source_open(const char *path, fct_error *err) {
     return fct_is_folder(path) ? fct_source_open_folder(path, err) : open_file(path, err);
 }
 
+bool fct_source_is_other_modality(const char *name) {
+    return strstr(name, "vision") || strstr(name, "audio") || strstr(name, "multi_modal");
+}
+
 void fct_source_free(fct_source *source) {
     if (source) source->free(source);
 }

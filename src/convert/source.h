@@ -78,6 +78,9 @@ void fct_source_free(fct_source *source); /* NULL is fine */
 const struct fct_source_tensor *fct_source_find(const fct_source *source,
                                                 const char *name); /* or NULL */
 
+/* By its name, is a tensor one of vision or audio, which facet does not run? */
+bool fct_source_is_other_modality(const char *name);
+
 /* A folder: its JSON files here, its safetensors in safetensors_source.h. */
 fct_source *fct_source_open_folder(const char *path, fct_error *err);
 /* A GGUF file, or one of the parts of a split one. */

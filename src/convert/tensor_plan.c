@@ -214,10 +214,6 @@ static bool is_idle_kv(const char *name, const struct fct_config *c) {
             strcmp(part, "v_norm.weight") == 0 || strcmp(part, "cache_scales") == 0);
 }
 
-bool fct_source_is_other_modality(const char *name) {
-    return strstr(name, "vision") || strstr(name, "audio") || strstr(name, "multi_modal");
-}
-
 static fct_status count_leftovers(struct planning *p, const struct fct_config *c) {
     struct fct_name_list unused = {0};
     bool *planned = fct_new_array(p->source->n_tensors, sizeof *planned, p->err);

@@ -62,7 +62,8 @@ static void set_http(struct fct_fetch *fetch) {
 static fct_status get_index(const struct fct_fetch *fetch, char **index, size_t *n_bytes,
                             fct_error *err) {
     *index = NULL;
-    if (fetch->options->n_files || !fct_remote_list_find(&fetch->list, FCT_REMOTE_INDEX))
+    if (fetch->options->n_files || fct_remote_list_find(&fetch->list, "model.safetensors") ||
+        !fct_remote_list_find(&fetch->list, FCT_REMOTE_INDEX))
         return FCT_OK;
     fct_error why = {0};
     char *url = fct_address_file(&fetch->address, FCT_REMOTE_INDEX, err);

@@ -76,7 +76,12 @@ static fct_status keep_named(const struct fct_remote_list *list, const char *whe
     return FCT_OK;
 }
 
-/* The shards that the index names. */
+/* A tensor of a part that facet does not run. */
+static bool is_other_tensor(const char *name) {
+    return strstr(name, "vision") || strstr(name, "audio") || strstr(name, "multi_modal");
+}
+
+/* The shards that the index names, but for those that hold nothing the text network has. */
 static fct_status keep_shards(const struct fct_remote_list *list, const char *where,
                               const char *index, size_t index_bytes, bool *kept, fct_error *err) {
     fct_status status = FCT_OK;
@@ -88,6 +93,7 @@ static fct_status keep_shards(const struct fct_remote_list *list, const char *wh
         status = fct_fail(err, FCT_ERR_FORMAT, "%s: %s is not an index of shards%s%s", where,
                           FCT_REMOTE_INDEX, root ? "" : ": ", root ? "" : at.text);
     json_object_foreach(map, tensor, file) {
+        if (is_other_tensor(tensor)) continue;
         const char *name = json_string_value(file);
         const struct fct_remote_file *found = name ? fct_remote_list_find(list, name) : NULL;
         if (found) {
@@ -102,7 +108,7 @@ static fct_status keep_shards(const struct fct_remote_list *list, const char *wh
     return status;
 }
 
-/* Without an index: model.safetensors if there is one, else all that may be shards. */
+/* Without an index: model.safetensors if there is one, else the only one. */
 static size_t keep_safetensors(const struct fct_remote_list *list, bool *kept) {
     size_t n = 0;
     const struct fct_remote_file *model = fct_remote_list_find(list, "model.safetensors");
@@ -141,23 +147,32 @@ static fct_status keep_gguf(const struct fct_remote_list *list, const char *wher
                     where, n, names);
 }
 
+static fct_status keep_folder(const struct fct_remote_list *list, const char *where, bool indexed,
+                              size_t n_safetensors, bool *kept, fct_error *err) {
+    if (!fct_remote_list_find(list, "config.json"))
+        return fct_fail(err, FCT_ERR_UNSUPPORTED, "%s: has safetensors but no config.json", where);
+    if (n_safetensors > 1)
+        return fct_fail(err, FCT_ERR_UNSUPPORTED,
+                        "%s: has %zu safetensors files, but no %s that says what they are", where,
+                        n_safetensors, FCT_REMOTE_INDEX);
+    for (size_t i = 0; i < list->n_files; i++)
+        if (is_companion(list->files[i].path) ||
+            (indexed && strcmp(list->files[i].path, FCT_REMOTE_INDEX) == 0))
+            kept[i] = true;
+    return FCT_OK;
+}
+
 static fct_status keep_needed(const struct fct_remote_list *list, const char *where,
                               const char *index, size_t index_bytes, bool *kept, fct_error *err) {
-    bool shards = index != NULL;
+    size_t n_safetensors = 0;
     if (index) {
         fct_status status = keep_shards(list, where, index, index_bytes, kept, err);
         if (status) return status;
     } else {
-        shards = keep_safetensors(list, kept) > 0;
+        n_safetensors = keep_safetensors(list, kept);
+        if (n_safetensors == 0) return keep_gguf(list, where, kept, err);
     }
-    if (!shards) return keep_gguf(list, where, kept, err);
-    if (!fct_remote_list_find(list, "config.json"))
-        return fct_fail(err, FCT_ERR_UNSUPPORTED, "%s: has safetensors but no config.json", where);
-    for (size_t i = 0; i < list->n_files; i++)
-        if (is_companion(list->files[i].path) ||
-            (index && strcmp(list->files[i].path, FCT_REMOTE_INDEX) == 0))
-            kept[i] = true;
-    return FCT_OK;
+    return keep_folder(list, where, index != NULL, n_safetensors, kept, err);
 }
 
 static int compare_paths(const void *a, const void *b) {
