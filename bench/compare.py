@@ -83,10 +83,11 @@ class Comparison:
                           **watch.shares()})
         print(f"  {program.name:<45} {result['value']:.6g}", file=sys.stderr)
 
-    def task(self, programs, task, rounds):
+    def task(self, programs, variants, task, rounds):
         for round_number in range(rounds):
             print(f"{programs[0].model} {task[0]} {task[1]}: round {round_number + 1} of {rounds}", file=sys.stderr)
-            for program in programs:
+            with_variants = round_number == 0 or not self.args.quick
+            for program in programs + (variants if with_variants else []):
                 self.run(program, task, round_number)
 
     def model(self, programs):
@@ -102,7 +103,7 @@ class Comparison:
             rounds = quick if self.args.quick else full
             if self.args.rounds is not None:
                 rounds = min(rounds, self.args.rounds)
-            self.task(programs + (variants if (kind, size) in VARIED else []), (kind, size), rounds)
+            self.task(programs, variants if (kind, size) in VARIED else [], (kind, size), rounds)
 
 
 def kernel_curves(args, rows):
