@@ -4,7 +4,7 @@ from xml.sax.saxutils import escape
 import summary
 
 COLOURS = ["#1f6f8b", "#7fb7c9", "#d1495b", "#edae49", "#8d6b94"]
-WIDTH, LEFT, RIGHT, BAR, GAP = 930, 350, 90, 16, 12
+WIDTH, LEFT, RIGHT, BAR, GAP = 940, 360, 90, 16, 12
 BARS_WIDTH = WIDTH - LEFT - RIGHT
 
 
