@@ -20,6 +20,7 @@ struct conversion {
     const fct_convert_options *options;
     const char *weights, *tables; /* names of schemes */
     struct fct_loss *losses;      /* [plan.n_entries] */
+    struct fct_grid_count *grids; /* the same */
     struct fct_plan_schemes schemes;
     fct_source *source;
     struct fct_config config;
@@ -123,6 +124,48 @@ static void note_losses(const struct conversion *c) {
              entries[i].from->dtype_name, layout_text(&entries[i], layout), n,
              100 * fct_loss_relative(&sum));
     }
+}
+
+/* Only bfloat16 can hold the weights of a grid rounded; what is as exact as float16 needs no help.
+ */
+static void look_for_grids(struct conversion *c) {
+    for (size_t i = 0; i < c->plan.n_entries; i++) {
+        struct fct_plan_entry *entry = &c->plan.entries[i];
+        if (entry->kind == FCT_PLAN_MATRIX && entry->scheme == FCT_Q4 && entry->group &&
+            !c->absmax && strcmp(entry->from->dtype_name, "BF16") == 0)
+            entry->rounding.grid = &c->grids[i];
+    }
+}
+
+static void note_grid(const struct conversion *c, const char *what, uint64_t n_exact,
+                      uint64_t n_groups) {
+    note(c, "%s: %llu of %llu groups lie on a 4-bit grid and are kept exactly (%.2f %%)", what,
+         (unsigned long long)n_exact, (unsigned long long)n_groups,
+         100.0 * (double)n_exact / (double)n_groups);
+}
+
+/* One line for all layers of a matrix, and a total: of checkpoints that were trained so. Elsewhere a
+ * group may lie on a grid by chance. */
+static void note_grids(const struct conversion *c) {
+    const struct fct_plan_entry *entries = c->plan.entries;
+    uint64_t n_groups = 0, n_exact = 0;
+    for (size_t i = 0; i < c->plan.n_entries; i++) {
+        n_groups += c->grids[i].n_groups;
+        n_exact += c->grids[i].n_exact;
+    }
+    if (n_exact < n_groups / 10 || n_groups == 0) return;
+    for (size_t i = 0; i < c->plan.n_entries; i++) {
+        uint64_t own_groups = 0, own_exact = 0;
+        size_t first = c->plan.n_entries;
+        for (size_t j = 0; j < c->plan.n_entries; j++)
+            if (c->grids[j].n_groups && same_line(&entries[i], &entries[j])) {
+                first = j < first ? j : first;
+                own_groups += c->grids[j].n_groups;
+                own_exact += c->grids[j].n_exact;
+            }
+        if (first == i) note_grid(c, without_layer(entries[i].name), own_exact, own_groups);
+    }
+    note_grid(c, "all matrices", n_exact, n_groups);
 }
 
 static void note_rounded_scales(const struct conversion *c) {
@@ -325,7 +368,9 @@ static fct_status write_tensors(struct conversion *c) {
         status = FCT_OK;
     }
     c->losses = fct_new_array(c->plan.n_entries, sizeof *c->losses, c->err);
-    if (!c->losses) status = FCT_ERR_MEMORY;
+    c->grids = fct_new_array(c->plan.n_entries, sizeof *c->grids, c->err);
+    if (!c->losses || !c->grids) status = FCT_ERR_MEMORY;
+    if (c->grids) look_for_grids(c);
     for (size_t i = 0; i < c->plan.n_entries && status == FCT_OK; i++)
         status =
             fct_stream_tensor(stream, &c->plan.entries[i],
@@ -349,12 +394,14 @@ fct_status fct_convert(const char *source, const char *out, const fct_convert_op
     if (status == FCT_OK) note_types(&c);
     if (status == FCT_OK) status = write_tensors(&c);
     if (status == FCT_OK) note_losses(&c);
+    if (status == FCT_OK) note_grids(&c);
     if (status == FCT_OK) note_rounded_scales(&c);
     if (status == FCT_OK) status = fct_pack_writer_finish(c.writer, err);
     fct_pack_writer_free(c.writer);
     json_decref(c.expected);
     fct_free(c.vocabulary);
     fct_free(c.losses);
+    fct_free(c.grids);
     fct_statistics_file_close(&c.statistics);
     fct_plan_free(&c.plan);
     fct_source_free(c.source);

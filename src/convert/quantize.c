@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "convert/grid_search.h"
 #include "convert/scale_search.h"
 
 enum { MAX_GROUP = FCT_PACK_MAX_GROUP, CHUNK = FCT_PACK_CHUNK, INT8_MAX_CODE = 127 };
@@ -105,6 +106,20 @@ static void q8_group_scales(const float (*x)[FCT_LANES], int n, float scale[FCT_
         scale[r] = fct_half_float(fct_float_half(max[r] / INT8_MAX_CODE));
 }
 
+static unsigned find_grid(const float (*x)[FCT_LANES], int n, struct fct_grid_count *count,
+                          float scale[FCT_LANES]) {
+    unsigned found = fct_find_grid(x, n, scale), n_exact = 0, n_groups = 0;
+    for (int r = 0; r < FCT_LANES; r++) {
+        int i = 0;
+        while (i < n && x[i][r] == 0) i++;
+        n_groups += i < n;
+        n_exact += found >> r & 1;
+    }
+    atomic_fetch_add(&count->n_groups, n_groups);
+    atomic_fetch_add(&count->n_exact, n_exact);
+    return found;
+}
+
 /* Of columns first .. first + n, some of which may be padding. Where nothing was ever put in, all
  * columns count alike. */
 static void q4_group_scales(const float (*x)[FCT_LANES], int n, int first, int columns,
@@ -114,9 +129,14 @@ static void q4_group_scales(const float (*x)[FCT_LANES], int n, int first, int c
         fct_absmax_group_scales(x, n, scale);
         return;
     }
+    float on_grid[FCT_LANES];
+    unsigned exact = rounding.grid ? find_grid(x, n, rounding.grid, on_grid) : 0;
     for (int i = 0; rounding.importance && i < n && first + i < columns; i++)
         sum += importance[i] = rounding.importance[first + i];
-    fct_search_group_scales(x, n, sum > 0 ? importance : NULL, scale);
+    if (exact != (1u << FCT_LANES) - 1)
+        fct_search_group_scales(x, n, sum > 0 ? importance : NULL, scale);
+    for (int r = 0; r < FCT_LANES; r++)
+        if (exact >> r & 1) scale[r] = on_grid[r];
 }
 
 void fct_pack_group(enum fct_scheme scheme, int group, int g, const float (*codes)[FCT_STRIP],

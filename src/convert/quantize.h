@@ -2,6 +2,8 @@
 #ifndef FCT_CONVERT_QUANTIZE_H
 #define FCT_CONVERT_QUANTIZE_H
 
+#include <stdatomic.h>
+
 #include "facet.h"
 #include "kernels/blocks.h"
 
@@ -11,10 +13,18 @@ struct fct_rows_origin {
     int first_row;
 };
 
+/* Groups of weights, those that are all zero not counted, and how many of them lie on a grid of 4
+ * bits and come out as they were. */
+struct fct_grid_count {
+    _Atomic uint64_t n_groups, n_exact;
+};
+
 /* How 4-bit scales are chosen; all zero: by searching, every weight alike. */
 struct fct_rounding {
-    bool absmax;             /* not searched: GGUF's Q4_0 rule */
-    const float *importance; /* [columns]: how much the error of each column counts; or NULL */
+    bool absmax;                 /* not searched: GGUF's Q4_0 rule */
+    const float *importance;     /* [columns]: how much the error of each column counts; or NULL */
+    struct fct_grid_count *grid; /* the weights are bfloat16, perhaps trained for 4 bits: first look
+                                    whether a group lies on a grid, and count; or NULL */
 };
 
 /* Writes one strip, fct_strip_bytes(scheme, group, columns) long, from its n_rows (1 .. 16) rows x
