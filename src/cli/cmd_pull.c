@@ -2,14 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "cli/commands.h"
+#include "cli/conversion.h"
 #include "cli/interrupt.h"
-#include "cli/part_file.h"
 #include "cli/progress.h"
 #include "cli/pull_places.h"
 #include "cli/tame.h"
@@ -22,12 +21,8 @@ struct pull_options {
     float retry_delay;
     bool no_convert, delete_source, quiet;
     const char *packed;
-    int weights, tables; /* -1: not given */
-    int threads;
+    struct fct_conversion conversion;
 };
-
-static const char *const weights_names[] = {"q4", "q4-g64", "q4-g128", "q8", "f32", NULL};
-static const char *const tables_names[] = {"q8", "q4", "f32", NULL};
 
 #define AT(field) offsetof(struct pull_options, field)
 static const struct fct_option own_options[] = {
@@ -57,18 +52,13 @@ static const struct fct_option own_options[] = {
      "remove what was downloaded once it is converted", NULL, 0, 0, NULL},
     {"model", 'm', FCT_OPTION_TEXT, AT(packed), "FILE", "the packed model to write",
      "~/.local/share/facet/NAME.facet", 0, 0, NULL},
-    {"weights", 0, FCT_OPTION_CHOICE, AT(weights), "SCHEME", "as for convert", NULL, 0, 0,
-     weights_names},
-    {"tables", 0, FCT_OPTION_CHOICE, AT(tables), "SCHEME", "as for convert", NULL, 0, 0,
-     tables_names},
-    {"threads", 't', FCT_OPTION_INTEGER, AT(threads), "N", "threads of the conversion",
-     "what the CPUs allow", 0, 1024, NULL},
     {"quiet", 0, FCT_OPTION_FLAG, AT(quiet), NULL, "nothing on stderr but errors", NULL, 0, 0,
      NULL},
     {0},
 };
 static const struct fct_option_group groups[] = {
     {"Options", own_options, 0},
+    FCT_CONVERSION_GROUP(struct pull_options, conversion),
     {0},
 };
 
@@ -113,7 +103,8 @@ static void show_done(const struct pull *pull, const char *what, uint64_t bytes,
 /* About what the packed model takes, from above: most of a checkpoint is bfloat16, and a tied head
  * is stored twice. */
 static uint64_t packed_estimate(const struct pull_options *options, uint64_t bytes) {
-    const char *weights = options->weights < 0 ? "q4" : weights_names[options->weights];
+    const char *weights = fct_conversion_weights(&options->conversion);
+    if (!weights) weights = "q4";
     if (strcmp(weights, "f32") == 0) return bytes / 2 * 5;
     return strcmp(weights, "q8") == 0 ? bytes / 4 * 3 : bytes / 2;
 }
@@ -140,26 +131,14 @@ static fct_status download(struct pull *pull, fct_fetch *fetch, fct_error *err) 
 
 /* ---- converting ---- */
 
-static fct_status convert(struct pull *pull, const char *model, fct_error *err) {
+static fct_status convert(const struct pull *pull, const char *model, fct_error *err) {
     const struct pull_options *options = pull->options;
-    double began = fct_seconds();
-    struct stat info;
-    fct_convert_options how = {
-        .weights = options->weights < 0 ? NULL : weights_names[options->weights],
-        .tables = options->tables < 0 ? NULL : tables_names[options->tables],
-        .n_threads = options->threads,
-        .progress = show_progress,
-        .note = show_note,
-        .user = pull,
-    };
     char *source = fct_path_join(pull->folder, model, err);
     if (!source) return FCT_ERR_MEMORY;
     fct_status status = fct_pull_make_folders(pull->packed, err);
-    if (!status) status = fct_part_guard(pull->packed, err);
-    if (!status) status = fct_convert(source, pull->packed, &how, err);
-    fct_progress_clear(&pull->progress);
-    if (!status && stat(pull->packed, &info) == 0)
-        show_done(pull, pull->packed, (uint64_t)info.st_size, fct_seconds() - began);
+    if (!status)
+        status =
+            fct_conversion_run(&options->conversion, source, pull->packed, options->quiet, err);
     fct_free(source);
     return status;
 }
@@ -243,7 +222,7 @@ static int run(const void *command_options, struct fct_arguments arguments) {
 
 static void set_defaults(void *command_options) {
     struct pull_options *options = command_options;
-    options->weights = options->tables = -1;
+    fct_conversion_defaults(&options->conversion);
     options->connections = 4;
     options->retries = 5;
     options->retry_delay = 1;
