@@ -67,6 +67,7 @@ struct pull {
     const struct pull_options *options;
     const char *source;
     struct fct_progress progress;
+    char step[32]; /* what the bar shows */
     char *folder, *packed, *token;
 };
 
@@ -74,6 +75,11 @@ struct pull {
 
 static void show_progress(void *user, const char *what, uint64_t done, uint64_t total) {
     struct pull *pull = user;
+    if (strcmp(pull->step, what) != 0) { /* downloading and checking have rates of their own */
+        fct_progress_clear(&pull->progress);
+        fct_progress_begin(&pull->progress, pull->options->quiet, true);
+        snprintf(pull->step, sizeof pull->step, "%s", what);
+    }
     fct_progress_update(&pull->progress, what, done, total);
 }
 
@@ -209,7 +215,6 @@ static int run(const void *command_options, struct fct_arguments arguments) {
         return fct_usage_error("pull", "--no-convert with --delete-source would leave nothing");
     pull.source = arguments.values[0];
     fct_interrupt_catch();
-    fct_progress_begin(&pull.progress, options->quiet, true);
     fct_status status = pull_all(&pull, &err);
     fct_progress_clear(&pull.progress);
     fct_free(pull.folder);
