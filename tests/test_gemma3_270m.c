@@ -56,8 +56,9 @@ static double logprob(const json_t *step, size_t rank) {
 }
 
 /* At each step, after the ids listed so far: the best id is the listed one, unless llama.cpp itself
- * hardly preferred it. Returns how many steps were decided. */
-static int check_entry(fct_session *session, const json_t *entry, int n_vocab, int *n_wrong) {
+ * preferred it by less than margin. Returns how many steps were decided. */
+static int check_entry(fct_session *session, const json_t *entry, int n_vocab, double margin,
+                       int *n_wrong) {
     int ids[CHUNK], answer[CHUNK], n_decided = 0;
     int n = read_ids(json_object_get(entry, "prompt_ids"), ids),
         n_answer = read_ids(json_object_get(entry, "ids"), answer);
@@ -67,7 +68,7 @@ static int check_entry(fct_session *session, const json_t *entry, int n_vocab, i
         if (fct_session_prefill(session, ids, n, &err) != FCT_OK) fail_msg("%s", err.message);
         int best = best_of(fct_session_logits(session), n_vocab);
         ids[n++] = answer[i];
-        if (logprob(step, 0) - logprob(step, 1) <= 0.1) continue;
+        if (logprob(step, 0) - logprob(step, 1) <= margin) continue;
         n_decided++;
         if (best == answer[i]) continue;
         (*n_wrong)++;
@@ -78,7 +79,11 @@ static int check_entry(fct_session *session, const json_t *entry, int n_vocab, i
     return n_decided;
 }
 
-static void check_ids(const char *weights) {
+/* llama.cpp rounds activations to int8. With the same file's weights as floats (so does facet in f32)
+ * it differs from this list at margins up to 0.25 itself, as do two of its builds from each other:
+ * within that the list says nothing about exact arithmetic. int8 activations of facet's own add to
+ * it in q8. */
+static void check_ids(const char *weights, double margin, int least) {
     fct_model *model = open_model(weights);
     fct_session *session = open_session(model, FCT_ACTIVATIONS_AUTO);
     json_t *reference = json_load_file(TEST_DATA "/gguf/gemma3-270m.json", 0, NULL);
@@ -86,9 +91,9 @@ static void check_ids(const char *weights) {
     int n_vocab = fct_model_describe(model).vocab_size, n_decided = 0, n_wrong = 0;
     assert_int_equal(json_array_size(entries), 10);
     for (size_t i = 0; i < json_array_size(entries); i++)
-        n_decided += check_entry(session, json_array_get(entries, i), n_vocab, &n_wrong);
+        n_decided += check_entry(session, json_array_get(entries, i), n_vocab, margin, &n_wrong);
     print_message("%s: %d of %d decided steps differ\n", weights, n_wrong, n_decided);
-    assert_true(n_decided > 150);
+    assert_true(n_decided >= least);
     assert_int_equal(n_wrong, 0);
     json_decref(reference);
     fct_session_free(session);
@@ -130,11 +135,11 @@ static void prompts_become_the_ids_of_the_reference(void **state) {
 
 static void q8_chooses_what_llama_cpp_chose(void **state) {
     (void)state;
-    check_ids("q8");
+    check_ids("q8", 0.5, 180);
 }
 static void f32_chooses_what_llama_cpp_chose(void **state) {
     (void)state;
-    check_ids("f32");
+    check_ids("f32", 0.25, 200);
 }
 
 /* ---- perplexity ---- */

@@ -19,6 +19,7 @@ static const XXH64_hash_t KNOWN_TEMPLATE = 0x6b025fb2ff9052d9;
 struct conversion {
     const fct_convert_options *options;
     const char *weights, *tables; /* names of schemes */
+    char weights_made[FCT_WEIGHTS_NAME];
     struct fct_loss *losses;      /* [plan.n_entries] */
     struct fct_grid_count *grids; /* the same */
     struct fct_plan_schemes schemes;
@@ -283,8 +284,8 @@ static fct_status read_source(struct conversion *c, const char *path) {
     c->source = fct_source_open(path, &failure);
     if (!c->source) return fct_fail(c->err, failure.code, "%s", failure.message);
     fct_status status = fct_plan_network(&c->plan, &c->config, c->source, c->schemes, c->err);
-    const char *made = status == FCT_OK ? fct_plan_weights_name(&c->plan) : NULL;
-    if (made) c->weights = made;
+    if (status == FCT_OK && *fct_plan_weights_name(&c->plan, c->weights_made))
+        c->weights = c->weights_made;
     if (status == FCT_OK) status = plan_rounding(c);
     if (status == FCT_OK) status = read_vocabulary(c);
     if (status == FCT_OK) status = read_expected(c);

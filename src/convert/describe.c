@@ -1,11 +1,12 @@
-/* describe.c - fct_describe: what a packed file, a safetensors file or a checkpoint folder holds,
- * as JSON. */
+/* describe.c - fct_describe: what a packed file, a safetensors or GGUF file, or a checkpoint folder
+ * holds, as JSON. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "convert/gguf.h"
 #include "convert/tensor_plan.h"
 #include "pack/reader.h"
 
@@ -78,26 +79,97 @@ static fct_status finish(struct description *d, char **json, fct_error *err) {
 
 /* ---- a checkpoint folder ---- */
 
+/* What a conversion would make of it; kept apart from what it is. */
+static void add_source(struct description *d, const fct_source *source) {
+    fct_error failure = {.code = FCT_ERR_FORMAT};
+    struct fct_config config;
+    struct fct_plan plan;
+    struct fct_plan_schemes schemes = {.weights = FCT_F32, .tables = FCT_F32};
+    add_config(d, source->config);
+    fct_status status = fct_plan_network(&plan, &config, source, schemes, &failure);
+    add_verdict(d, status, failure.message);
+    add_text(d, "licence", source->licence);
+    json_object_set(d->object, "generation", source->generation);
+    for (size_t i = 0; i < source->n_tensors; i++) {
+        const struct fct_source_tensor *tensor = &source->tensors[i];
+        add_shape(d, add_tensor(d, tensor->name, tensor->dtype_name, tensor->n_bytes), tensor->dims,
+                  tensor->n_dims);
+    }
+    fct_plan_free(&plan);
+}
+
 static fct_status describe_folder(const char *path, char **json, fct_error *err) {
     fct_error failure = {.code = FCT_ERR_FORMAT};
     fct_source *source = fct_source_open(path, &failure);
     if (!source) return fct_fail(err, failure.code, "%s", failure.message);
     struct description d = start("checkpoint", path);
-    struct fct_config config;
-    struct fct_plan plan;
-    struct fct_plan_schemes schemes = {.weights = FCT_F32, .tables = FCT_F32};
-    add_config(&d, source->config);
-    fct_status status = fct_plan_network(&plan, &config, source, schemes, &failure);
-    add_verdict(&d, status, failure.message);
-    add_text(&d, "licence", source->licence);
-    json_object_set(d.object, "generation", source->generation);
-    for (size_t i = 0; i < source->n_tensors; i++) {
-        const struct fct_source_tensor *tensor = &source->tensors[i];
-        add_shape(&d, add_tensor(&d, tensor->name, tensor->dtype_name, tensor->n_bytes),
-                  tensor->dims, tensor->n_dims);
-    }
-    fct_plan_free(&plan);
+    add_source(&d, source);
     fct_source_free(source);
+    return finish(&d, json, err);
+}
+
+/* ---- a GGUF file ---- */
+
+/* A single value; NULL if it is text that is no UTF-8. */
+static json_t *value_json(const struct fct_gguf_value *value) {
+    size_t n;
+    int64_t whole;
+    double number = 0;
+    const char *text = fct_gguf_text(value, &n);
+    if (text) return json_stringn(text, n);
+    if (value->kind == FCT_GGUF_BOOL) return json_boolean(*value->at);
+    if (fct_gguf_int(value, 0, &whole)) return json_integer(whole);
+    return fct_gguf_number(value, 0, &number) ? json_real(number) : NULL;
+}
+
+/* Lists can be as long as the vocabulary: only their length is told. */
+static json_t *metadata_json(const struct fct_gguf *gguf) {
+    json_t *all = json_object();
+    for (size_t i = 0; i < gguf->n_values; i++) {
+        const struct fct_gguf_value *value = &gguf->values[i];
+        json_t *told = value->is_array
+                           ? json_sprintf("%llu values of type %s", (unsigned long long)value->n,
+                                          fct_gguf_kind_name(value->kind))
+                           : value_json(value);
+        if (!told) told = json_string("(no text, or no number)");
+        json_object_set_new(all, value->key, told); /* a key that is no UTF-8 is left out */
+    }
+    return all;
+}
+
+static void add_gguf_tensors(struct description *d, const struct fct_gguf *gguf) {
+    for (size_t i = 0; i < gguf->n_tensors; i++) {
+        const struct fct_gguf_tensor *tensor = &gguf->tensors[i];
+        uint64_t dims[FCT_GGUF_MAX_DIMS];
+        for (int k = 0; k < tensor->n_dims; k++) dims[k] = tensor->dims[tensor->n_dims - 1 - k];
+        add_shape(d,
+                  add_tensor(d, tensor->name, tensor->type ? tensor->type->name : "unknown",
+                             tensor->n_bytes),
+                  dims, tensor->n_dims);
+    }
+}
+
+/* The parts of a split model are described together; one that is no model for facet by what stands
+ * in this file. */
+static fct_status describe_gguf(const char *path, const struct fct_mapping *mapping, char **json,
+                                fct_error *err) {
+    struct fct_gguf gguf;
+    fct_error failure = {.code = FCT_ERR_FORMAT};
+    fct_status status = fct_gguf_parse(&gguf, path, mapping->data, mapping->size, err);
+    if (status != FCT_OK) return status;
+    struct description d = start("gguf", path);
+    json_object_set_new(d.object, "gguf_version", json_integer(gguf.version));
+    json_object_set_new(d.object, "file_bytes", json_integer((json_int_t)mapping->size));
+    fct_source *source = fct_source_open_gguf(path, &failure);
+    if (source) {
+        add_source(&d, source);
+    } else {
+        add_verdict(&d, failure.code, failure.message);
+        add_gguf_tensors(&d, &gguf);
+    }
+    json_object_set_new(d.object, "metadata", metadata_json(&gguf));
+    fct_source_free(source);
+    fct_gguf_free(&gguf);
     return finish(&d, json, err);
 }
 
@@ -225,10 +297,10 @@ static fct_status describe_file(const char *path, char **json, fct_error *err) {
     struct fct_safetensors header;
     fct_status status = fct_map_open(&mapping, path, err);
     if (status != FCT_OK) return status;
-    if (mapping.size >= 4 && memcmp(mapping.data, "GGUF", 4) == 0) {
+    if (fct_gguf_is_start(mapping.data, mapping.size)) {
+        status = describe_gguf(path, &mapping, json, err);
         fct_map_close(&mapping);
-        return fct_fail(err, FCT_ERR_UNSUPPORTED,
-                        "%s: is a GGUF file, which this version cannot read", path);
+        return status;
     }
     status = fct_safetensors_parse(&header, path, mapping.data, mapping.size, err);
     if (status == FCT_OK) {

@@ -290,18 +290,31 @@ bool fct_plan_parse_weights(const char *name, struct fct_plan_schemes *schemes) 
     return false;
 }
 
-const char *fct_plan_weights_name(const struct fct_plan *plan) {
-    const struct fct_plan_entry *first = NULL;
+/* Number of matrices of this layout, those that fell back not counted. */
+static size_t count_weights(const struct fct_plan *plan, enum fct_scheme scheme, int group) {
+    size_t n = 0;
     for (size_t i = 0; i < plan->n_entries; i++) {
         const struct fct_plan_entry *entry = &plan->entries[i];
-        if (entry->kind != FCT_PLAN_MATRIX || entry->fell_back) continue;
-        if (!first) first = entry;
-        if (entry->scheme != first->scheme || entry->group != first->group) return "mixed";
+        n += entry->kind == FCT_PLAN_MATRIX && !entry->fell_back && entry->scheme == scheme &&
+             entry->group == group;
     }
-    for (size_t i = 0; first && i < N_KNOWN_WEIGHTS; i++)
-        if (known_weights[i].scheme == first->scheme && known_weights[i].group == first->group)
-            return known_weights[i].name;
-    return first ? "mixed" : NULL;
+    return n;
+}
+
+const char *fct_plan_weights_name(const struct fct_plan *plan, char buffer[FCT_WEIGHTS_NAME]) {
+    size_t used = 0, n_named = 0, n_all = 0;
+    buffer[0] = 0;
+    for (size_t i = 0; i < plan->n_entries; i++)
+        n_all += plan->entries[i].kind == FCT_PLAN_MATRIX && !plan->entries[i].fell_back;
+    for (size_t i = 0; i < N_KNOWN_WEIGHTS; i++) {
+        size_t n = count_weights(plan, known_weights[i].scheme, known_weights[i].group);
+        n_named += n;
+        if (n)
+            used += (size_t)snprintf(buffer + used, FCT_WEIGHTS_NAME - used, "%s%s",
+                                     used ? "+" : "", known_weights[i].name);
+    }
+    if (n_named < n_all) snprintf(buffer, FCT_WEIGHTS_NAME, "mixed");
+    return buffer;
 }
 
 bool fct_plan_parse_tables(const char *name, struct fct_plan_schemes *schemes) {
