@@ -141,7 +141,7 @@ static void what_is_no_model_is_an_error(void **state) {
     assert_int_equal(fct_describe(t.folder, &json, &err), FCT_ERR_IO);
     tiny_write_text(&t, "x.gguf", "GGUF and more");
     snprintf(path, sizeof path, "%s/x.gguf", t.folder);
-    assert_int_equal(fct_describe(path, &json, &err), FCT_ERR_UNSUPPORTED);
+    assert_int_equal(fct_describe(path, &json, &err), FCT_ERR_FORMAT);
     tiny_write_text(&t, "page.safetensors", "<!DOCTYPE html><html></html>");
     snprintf(path, sizeof path, "%s/page.safetensors", t.folder);
     assert_int_equal(fct_describe(path, &json, &err), FCT_ERR_FORMAT);

@@ -79,10 +79,10 @@ static int check_entry(fct_session *session, const json_t *entry, int n_vocab, d
     return n_decided;
 }
 
-/* llama.cpp rounds activations to int8. With the same file's weights as floats (so does facet in f32)
- * it differs from this list at margins up to 0.25 itself, as do two of its builds from each other:
- * within that the list says nothing about exact arithmetic. int8 activations of facet's own add to
- * it in q8. */
+/* llama.cpp rounds activations to int8. With the file's weights as floats it differs from this list
+ * at margins up to 0.25 itself (as facet does in f32, with the same ids), and so do two of its
+ * builds from each other: within that the list says nothing about exact arithmetic. facet's own
+ * int8 activations add to it in q8. */
 static void check_ids(const char *weights, double margin, int least) {
     fct_model *model = open_model(weights);
     fct_session *session = open_session(model, FCT_ACTIVATIONS_AUTO);

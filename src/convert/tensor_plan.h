@@ -56,8 +56,9 @@ void fct_plan_free(struct fct_plan *plan);
 
 /* "q4-g64" and the like for the linear layers; false if there is no such scheme. */
 bool fct_plan_parse_weights(const char *name, struct fct_plan_schemes *schemes);
-/* What the matrices of the plan are, those that fell back not counted: "q4-g64" and the like, several as
- * "q4+q8", "mixed" if some have no such name, "" without any. In buffer, which it returns. */
+/* What the matrices of the plan are, those that fell back not counted: "q4-g64" and the like,
+ * several as "q4+q8", "mixed" if some have no such name, "" without any. In buffer, which it
+ * returns. */
 enum { FCT_WEIGHTS_NAME = 64 };
 const char *fct_plan_weights_name(const struct fct_plan *plan, char buffer[FCT_WEIGHTS_NAME]);
 /* "q4", "q8", "f32" for the tables. */
