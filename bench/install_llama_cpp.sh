@@ -18,11 +18,13 @@ mkdir -p "$home"
 if [ "$(cat "$tree/facet-bench-version" 2>/dev/null)" != "$version" ]; then
     work=$(mktemp -d "$home/unpack.XXXXXX")
     trap 'rm -rf "$work"' EXIT
+    trap 'exit 130' INT TERM
     python3 -m pip download --quiet --no-deps --no-binary llama-cpp-python --dest "$work" "llama-cpp-python==$version"
     echo "$sha256  $work/$package.tar.gz" | sha256sum -c --quiet
     tar xzf "$work/$package.tar.gz" -C "$work" "$package/vendor/llama.cpp"
     rm -rf "$tree"
     mv "$work/$package/vendor/llama.cpp" "$tree"
+    rm -rf "$work"
     echo "$version" >"$tree/facet-bench-version"
 fi
 

@@ -79,22 +79,22 @@ class Watch:
         return {"seconds": seconds, "others": max(0.0, others) / room, "stolen": (steal - self.steal) / room}
 
 
-# A run is clean if others took less than this of all CPUs: over the whole of it, and in no program that ran for a second
-# or more. What is shorter than that, the clock of /proc/stat (10 ms) cannot judge.
+# A run is clean if others took less than these shares of all CPUs, over the whole of it and in each program, and never as much
+# as a quarter or half of one CPU. A program that ran for less than a second, the clock of /proc/stat (10 ms) cannot judge.
 LIMIT_WHOLE, LIMIT_RUN, JUDGED_SECONDS = 0.02, 0.08, 1.0
 
 
-def verdict(before, whole, runs):
+def verdict(before, whole, runs, cpus=os.cpu_count()):
     """Why a run is not clean, as a list of sentences; empty if it is."""
-    why = []
-    if before["others"] > LIMIT_WHOLE:
+    why, limit, limit_run = [], min(LIMIT_WHOLE, 0.25 / cpus), min(LIMIT_RUN, 0.5 / cpus)
+    if before["others"] > limit:
         why.append(f"before it began, others used {before['others']:.0%} of the CPUs")
-    if whole["others"] > LIMIT_WHOLE:
+    if whole["others"] > limit:
         why.append(f"others used {whole['others']:.0%} of the CPUs while it ran")
-    if whole["stolen"] > LIMIT_WHOLE:
+    if whole["stolen"] > limit:
         why.append(f"the hypervisor took {whole['stolen']:.0%} of the CPUs while it ran")
     judged = [run for run in runs if run["seconds"] >= JUDGED_SECONDS]
-    disturbed = [run for run in judged if run["others"] + run["stolen"] > LIMIT_RUN]
+    disturbed = [run for run in judged if run["others"] + run["stolen"] > limit_run]
     if disturbed:
         worst = max(run["others"] + run["stolen"] for run in disturbed)
         why.append(f"{len(disturbed)} of {len(judged)} programs shared the CPUs with others (up to {worst:.0%})")

@@ -52,5 +52,6 @@ assert machine.verdict(quiet, quiet, [quiet]) == []
 assert len(machine.verdict(quiet, {**quiet, "stolen": 0.1}, [quiet])) == 1
 assert len(machine.verdict(quiet, quiet, [quiet, {**quiet, "others": 0.2}])) == 1
 assert machine.verdict(quiet, quiet, [{"seconds": 0.1, "others": 0.2, "stolen": 0.0}]) == []
+assert len(machine.verdict(quiet, {**quiet, "others": 1 / 64}, [], 64)) == 1     # one busy CPU of many
 END
 exit $((failures > 0))
