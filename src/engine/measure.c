@@ -7,7 +7,7 @@
 #include "base/threads.h"
 #include "facet.h"
 
-enum { PIECE = 1 << 16, PASSES = 6 };
+enum { PIECE = 1 << 16, PASSES = 6, AHEAD = 4096 / sizeof(uint64_t) };
 
 struct reading {
     const uint8_t *memory;
@@ -15,17 +15,19 @@ struct reading {
     uint64_t sums[256]; /* what was read is used, or the compiler would not read it */
 };
 
-/* Reads the member's part once, in order; eight sums, so that additions are no limit. */
+/* Reads the member's part once, as two streams side by side, the way the kernels read weights. */
 static void read_part(void *user, struct fct_team team) {
     struct reading *r = user;
     int begin, end;
-    fct_team_share(team, (int)(r->n_bytes / PIECE), 1, &begin, &end);
-    const uint64_t *at = (const uint64_t *)(const void *)(r->memory + (size_t)begin * PIECE);
-    const uint64_t *stop = (const uint64_t *)(const void *)(r->memory + (size_t)end * PIECE);
+    fct_team_share(team, (int)(r->n_bytes / PIECE), 2, &begin, &end);
+    size_t half = (size_t)(end - begin) / 2 * PIECE / sizeof(uint64_t);
+    const uint64_t *low = (const uint64_t *)(const void *)(r->memory + (size_t)begin * PIECE);
+    const uint64_t *high = low + half;
     uint64_t sums[8] = {0};
-    for (; at < stop; at += 8) {
-        __builtin_prefetch(at + 256);
-        for (int i = 0; i < 8; i++) sums[i] += at[i];
+    for (size_t at = 0; at < half; at += 8) {
+        __builtin_prefetch(low + at + AHEAD);
+        __builtin_prefetch(high + at + AHEAD);
+        for (int i = 0; i < 8; i++) sums[i] += low[at + (size_t)i] ^ high[at + (size_t)i];
     }
     for (int i = 0; i < 8; i++) r->sums[team.index] += sums[i];
 }
