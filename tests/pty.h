@@ -30,7 +30,7 @@ struct pty {
     size_t n_shown, seen; /* the test has looked at the first `seen` bytes */
 };
 
-/* The child's side: the terminal becomes its own, on all three streams but those that go to a file. */
+/* The child's side: the terminal becomes its own, on all streams but one that goes to a file. */
 static void pty_run(const char *terminal, const char *out_path, char *const *arguments) {
     setsid();
     int fd = open(terminal, O_RDWR);
