@@ -371,6 +371,43 @@ static void q4_0_and_q8_0_keep_their_own_codes(void **state) {
     fct_pack_free(floats);
 }
 
+/* Rows of a table with their own codes are the same floats; --tables makes them others. */
+static void tables_keep_their_own_codes(void **state) {
+    (void)state;
+    fct_pack *own = convert_and_open(DATA "gemma4.gguf", NULL, "own4.facet"), *floats = NULL;
+    struct fct_table made, wanted;
+    fct_error err;
+    fct_convert_options options = {.tables = "f32"};
+    const char *path = made_path("tables.facet");
+    assert_int_equal(fct_convert(DATA "gemma4.gguf", path, &options, &err), FCT_OK);
+    floats = fct_pack_open(path, &err);
+    static const struct {
+        const char *name;
+        int columns;
+        enum fct_scheme scheme;
+    } tables[] = {{"embed_tokens.weight", 64, FCT_Q8},
+                  {"embed_tokens_per_layer.weight", 192, FCT_Q4}};
+    for (size_t t = 0; t < 2; t++) {
+        struct fct_loss loss = {0, 0};
+        int columns = tables[t].columns;
+        assert_int_equal(fct_pack_table(own, tables[t].name, 280, columns, &made, &err), FCT_OK);
+        assert_int_equal(fct_pack_table(floats, tables[t].name, 280, columns, &wanted, &err),
+                         FCT_OK);
+        assert_int_equal(made.scheme, tables[t].scheme);
+        assert_int_equal(made.blocks, columns / 32);
+        assert_int_equal(wanted.scheme, FCT_F32);
+        for (int row = 0; row < 280; row++)
+            fct_loss_add_table_row(
+                &loss, made.scheme, made.blocks,
+                (const float *)(const void *)(wanted.data + (size_t)row * (size_t)columns * 4),
+                columns,
+                made.data + (size_t)row * fct_table_row_bytes(made.scheme, made.blocks, columns));
+        assert_true(loss.power > 0 && loss.error == 0);
+    }
+    fct_pack_free(own);
+    fct_pack_free(floats);
+}
+
 static void asked_otherwise_they_change(void **state) {
     (void)state;
     fct_pack *q4 = convert_and_open(SPLIT, "q4", "q4.facet"),
@@ -542,6 +579,7 @@ int main(void) {
         cmocka_unit_test(gemma3_hyperparameters_become_a_configuration),
         cmocka_unit_test(a_part_that_is_missing_is_named),
         cmocka_unit_test(q4_0_and_q8_0_keep_their_own_codes),
+        cmocka_unit_test(tables_keep_their_own_codes),
         cmocka_unit_test(asked_otherwise_they_change),
         cmocka_unit_test(a_scale_that_is_no_number_is_refused),
         cmocka_unit_test(both_forms_of_a_model_give_the_references_logits),

@@ -183,6 +183,9 @@ static void describe_tensor(const struct fct_gguf_tensor *from, struct fct_sourc
     to->scheme = type->scheme;
     to->group = type->scheme == FCT_F32 ? 0 : FCT_GGUF_GROUP;
     to->exact = type->codes && from->n_dims == 2;
+    if (!to->exact) return;
+    to->table_scheme = type->scheme;
+    to->table_blocks = (int)(to->dims[1] / FCT_GGUF_GROUP);
 }
 
 static fct_status list_tensors(fct_source *source, struct files *files, fct_error *err) {
@@ -239,6 +242,28 @@ static fct_status read_rows(const fct_source *source, const struct fct_source_te
                        n_rows * columns, out, err);
 }
 
+static fct_status check_scale(const struct fct_source_tensor *tensor, uint16_t scale, uint64_t row,
+                              int column, fct_error *err) {
+    if ((scale & 0x7C00) != 0x7C00) return FCT_OK;
+    return fct_fail(err, FCT_ERR_NUMERIC,
+                    "%s: the scale of row %llu, column %d is not a finite number", tensor->name,
+                    (unsigned long long)row, column);
+}
+
+/* The blocks of some rows as they lie in the file; the caller frees them. */
+static fct_status read_blocks(const fct_source *source, const struct fct_source_tensor *tensor,
+                              uint64_t first_row, int n_rows, uint8_t **blocks, size_t *row_bytes,
+                              fct_error *err) {
+    const struct files *files = source->own;
+    const struct part *part = &files->parts[tensor->part];
+    const struct fct_gguf_tensor *from = tensor->place;
+    *row_bytes = (size_t)bytes_of(from->type, tensor->dims[1]);
+    *blocks = fct_new_array((size_t)n_rows, *row_bytes, err);
+    if (!*blocks) return FCT_ERR_MEMORY;
+    return fct_file_read_at(part->mapping.fd, part->path, from->offset + first_row * *row_bytes,
+                            *blocks, (size_t)n_rows * *row_bytes, err);
+}
+
 /* Group g of the rows at `rows` (each row_bytes long) into a strip. */
 static fct_status place_group(const struct fct_source_tensor *tensor, const uint8_t *rows,
                               size_t row_bytes, int n_rows, uint64_t first_row, int g,
@@ -251,10 +276,9 @@ static fct_status place_group(const struct fct_source_tensor *tensor, const uint
     for (int r = 0; there && r < n_rows; r++) {
         type->codes(rows + (size_t)r * row_bytes + (size_t)g * (size_t)type->block_bytes, own,
                     &scales[r]);
-        if ((scales[r] & 0x7C00) == 0x7C00)
-            return fct_fail(
-                err, FCT_ERR_NUMERIC, "%s: the scale of row %llu, column %d is not a finite number",
-                tensor->name, (unsigned long long)first_row + (unsigned)r, g * FCT_GGUF_GROUP);
+        fct_status status =
+            check_scale(tensor, scales[r], first_row + (unsigned)r, g * FCT_GGUF_GROUP, err);
+        if (status != FCT_OK) return status;
         for (int i = 0; i < FCT_GGUF_GROUP; i++) codes[i][r] = (float)own[i];
     }
     fct_pack_group(tensor->scheme, FCT_GGUF_GROUP, g, (const float(*)[FCT_STRIP])codes, scales,
@@ -264,20 +288,53 @@ static fct_status place_group(const struct fct_source_tensor *tensor, const uint
 
 static fct_status read_strip(const fct_source *source, const struct fct_source_tensor *tensor,
                              uint64_t first_row, int n_rows, uint8_t *strip, fct_error *err) {
-    const struct files *files = source->own;
-    const struct part *part = &files->parts[tensor->part];
-    const struct fct_gguf_tensor *from = tensor->place;
     int columns = (int)tensor->dims[1],
         n_groups = fct_padded_columns(tensor->scheme, tensor->group, columns) / FCT_GGUF_GROUP;
-    size_t row_bytes = (size_t)bytes_of(from->type, tensor->dims[1]);
-    uint8_t *rows = fct_new_array((size_t)n_rows, row_bytes, err);
-    if (!rows) return FCT_ERR_MEMORY;
-    fct_status status =
-        fct_file_read_at(part->mapping.fd, part->path, from->offset + first_row * row_bytes, rows,
-                         (size_t)n_rows * row_bytes, err);
+    size_t row_bytes = 0;
+    uint8_t *blocks = NULL;
+    fct_status status = read_blocks(source, tensor, first_row, n_rows, &blocks, &row_bytes, err);
     for (int g = 0; g < n_groups && status == FCT_OK; g++)
-        status = place_group(tensor, rows, row_bytes, n_rows, first_row, g, strip, err);
-    fct_free(rows);
+        status = place_group(tensor, blocks, row_bytes, n_rows, first_row, g, strip, err);
+    fct_free(blocks);
+    return status;
+}
+
+/* One row of a table from the row's blocks: all scales, then all codes. */
+static fct_status place_row(const struct fct_source_tensor *tensor, const uint8_t *blocks,
+                            uint64_t row, uint8_t *out, fct_error *err) {
+    const struct fct_gguf_type *type = ((const struct fct_gguf_tensor *)tensor->place)->type;
+    uint8_t *codes = out + (size_t)tensor->table_blocks * sizeof(float);
+    int8_t own[FCT_GGUF_GROUP];
+    for (int b = 0; b < tensor->table_blocks; b++) {
+        uint16_t half;
+        type->codes(blocks + (size_t)b * (size_t)type->block_bytes, own, &half);
+        fct_status status = check_scale(tensor, half, row, b * FCT_GGUF_GROUP, err);
+        if (status != FCT_OK) return status;
+        float scale = fct_half_float(half);
+        memcpy(out + (size_t)b * sizeof scale, &scale, sizeof scale);
+        for (int i = 0; i < FCT_GGUF_GROUP; i++) {
+            int at = b * FCT_GGUF_GROUP + i;
+            if (tensor->table_scheme == FCT_Q8)
+                codes[at] = (uint8_t)own[i];
+            else
+                codes[at / 2] = (uint8_t)(codes[at / 2] | (own[i] + 8) << 4 * (at % 2));
+        }
+    }
+    return FCT_OK;
+}
+
+static fct_status read_table_rows(const fct_source *source, const struct fct_source_tensor *tensor,
+                                  uint64_t first_row, int n_rows, uint8_t *rows, fct_error *err) {
+    int columns = (int)tensor->dims[1];
+    size_t made_bytes = fct_table_row_bytes(tensor->table_scheme, tensor->table_blocks, columns),
+           row_bytes = 0;
+    uint8_t *blocks = NULL;
+    fct_status status = read_blocks(source, tensor, first_row, n_rows, &blocks, &row_bytes, err);
+    memset(rows, 0, (size_t)n_rows * made_bytes);
+    for (int r = 0; r < n_rows && status == FCT_OK; r++)
+        status = place_row(tensor, blocks + (size_t)r * row_bytes, first_row + (unsigned)r,
+                           rows + (size_t)r * made_bytes, err);
+    fct_free(blocks);
     return status;
 }
 
@@ -391,6 +448,7 @@ fct_source *fct_source_open_gguf(const char *path, fct_error *err) {
     source->own = files;
     source->read_rows = read_rows;
     source->read_strip = read_strip;
+    source->read_table_rows = read_table_rows;
     source->read_vocabulary = read_vocabulary;
     source->holds_file = holds_file;
     source->free = free_gguf;
