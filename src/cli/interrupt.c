@@ -73,6 +73,7 @@ void fct_echo_off(void) {
     if (echo_is_off || tcgetattr(STDIN_FILENO, &with_echo) != 0) return;
     silent = with_echo;
     silent.c_lflag &= ~(tcflag_t)(ECHO | ECHONL);
+    silent.c_cc[VEOF] = _POSIX_VDISABLE; /* a Ctrl+D that is typed ahead stays one */
     if (tcsetattr(STDIN_FILENO, TCSANOW, &silent) == 0) echo_is_off = 1;
 }
 
