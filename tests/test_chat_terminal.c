@@ -102,7 +102,7 @@ static void the_history_is_kept_from_run_to_run(void **state) {
     end(&pty);
     pty = START(80);
     prompt(&pty);
-    pty_send(&pty, UP UP); /* over the /save */
+    pty_send(&pty, UP UP UP); /* over /quit and /save */
     pty_send(&pty, "\r");
     pty_expect(&pty, PARIS);
     prompt(&pty);
