@@ -145,8 +145,8 @@ static void note_grid(const struct conversion *c, const char *what, uint64_t n_e
          100.0 * (double)n_exact / (double)n_groups);
 }
 
-/* One line for all layers of a matrix, and a total: of checkpoints that were trained so. Elsewhere a
- * group may lie on a grid by chance. */
+/* One line for all layers of a matrix, and a total: of checkpoints that were trained so. Elsewhere
+ * a group may lie on a grid by chance. */
 static void note_grids(const struct conversion *c) {
     const struct fct_plan_entry *entries = c->plan.entries;
     uint64_t n_groups = 0, n_exact = 0;

@@ -41,7 +41,7 @@ static bool reproduces(lanes x, int n, int lane, float scale) {
     return true;
 }
 
-/* The bounds of |scale|, if the extreme weight is m times the scale. False: nothing lies in them. */
+/* The bounds of |scale|, if it is about wish. False: nothing lies in them. */
 static bool bounds_of(lanes x, int n, int lane, float wish, double *low, double *high) {
     float inverse = 1.0f / wish;
     *low = 0;
