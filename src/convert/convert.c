@@ -171,7 +171,10 @@ static void note_grids(const struct conversion *c) {
 
 static void note_rounded_scales(const struct conversion *c) {
     const struct fct_coded_list *coded = c->source->coded;
-    if (coded && coded->n_scales)
+    if (coded && coded->n_scales && !coded->n_rounded)
+        note(c, "all %llu scales of groups are float16 as they are",
+             (unsigned long long)coded->n_scales);
+    else if (coded && coded->n_scales)
         note(c, "%llu of %llu scales of groups were no float16 and have been rounded to it",
              (unsigned long long)coded->n_rounded, (unsigned long long)coded->n_scales);
 }

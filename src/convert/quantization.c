@@ -12,7 +12,8 @@
 static const struct {
     const char *name;
     void (*read)(struct fct_coding *c, const json_t *config);
-} methods[] = {{"gemma", fct_quantization_mobile}};
+} methods[] = {{"gemma", fct_quantization_mobile},
+               {"compressed-tensors", fct_quantization_compressed}};
 
 static bool says_nothing(const json_t *value) {
     return json_is_null(value) || json_is_false(value) ||

@@ -11,6 +11,8 @@ fct_status fct_quantization_open(fct_source *source, fct_error *err);
 
 /* The methods: each goes through the raw tensors once and puts into the list what it knows. */
 void fct_quantization_mobile(struct fct_coding *c, const json_t *config); /* "gemma" */
+void fct_quantization_compressed(struct fct_coding *c,
+                                 const json_t *config); /* "compressed-tensors" */
 
 /* Every key of object must be among `known` (NULL-terminated), or say nothing: null, false, an
  * empty list or object. */
