@@ -255,10 +255,11 @@ static void set_up(fct_line_edit *edit) {
     el_set(el, EL_PROMPT_ESC, show_prompt, '\1');
     el_set(el, EL_EDITOR, "emacs");
     el_set(el, EL_SIGNAL, 0);
-    el_set(el, EL_ADDFN, "facet-paste", "insert pasted text", paste);
-    el_set(el, EL_ADDFN, "facet-newline", "begin a new line", new_line);
-    el_set(el, EL_ADDFN, "facet-complete", "complete the name of a command", complete);
-    el_set(el, EL_ADDFN, "facet-begin", "put down what the line begins with", begin);
+    /* By el_wset, which keeps these names as they are: el_set would copy them and never free the copies. */
+    el_wset(el, EL_ADDFN, L"facet-paste", L"insert pasted text", paste);
+    el_wset(el, EL_ADDFN, L"facet-newline", L"begin a new line", new_line);
+    el_wset(el, EL_ADDFN, L"facet-complete", L"complete the name of a command", complete);
+    el_wset(el, EL_ADDFN, L"facet-begin", L"put down what the line begins with", begin);
     el_source(el, NULL);
     el_set(el, EL_BIND, PASTE_BEGINS, "facet-paste", NULL);
     el_set(el, EL_BIND, "^_", "facet-begin", NULL);
