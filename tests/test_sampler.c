@@ -10,6 +10,8 @@ enum { VOCAB = 8, DRAWS = 40000 };
 static const float logits[VOCAB] = {0.0f, 1.0f, 2.0f, -1.0f, 3.0f, 2.5f, -4.0f, 0.5f};
 static const fct_sampling plain = {.temperature = 1, .top_p = 1, .repeat_penalty = 1};
 
+static uint32_t only; /* the ids that are allowed (bits); 0: all */
+
 /* What softmax gives for the ids in `kept` (bits), others 0. */
 static void softmax_of(const float *x, unsigned kept, float temperature, double *p) {
     double sum = 0;
@@ -28,6 +30,7 @@ static void check_distribution(const fct_sampling *sampling, const float *effect
     double p[VOCAB];
     MUST(fct_sampler_init(&s, VOCAB, 16, &err));
     fct_sampler_seed(&s, 7);
+    if (only) s.allowed = &only;
     for (int i = 0; i < DRAWS; i++) counts[fct_sampler_choose(&s, sampling, logits, ids, 1, 4)]++;
     softmax_of(effective, kept, temperature, p);
     for (int i = 0; i < VOCAB; i++) {
@@ -143,6 +146,23 @@ static void a_seed_gives_the_same_draws_again(void **state) {
     fct_sampler_free(&s);
 }
 
+/* What is not allowed never comes, whatever the settings; the rest is as if it were not there. */
+static void only_what_is_allowed_is_chosen(void **state) {
+    (void)state;
+    const unsigned allowed = 1 << 0 | 1 << 3 | 1 << 5 | 1 << 6;
+    const fct_sampling settings[] = {
+        plain,
+        {.temperature = 1, .top_k = 2, .top_p = 1, .repeat_penalty = 1},
+        {.temperature = 1, .top_k = 7, .top_p = 1, .repeat_penalty = 1},
+        {.temperature = 1, .top_p = 0.95f, .repeat_penalty = 1},
+        {.temperature = 1, .min_p = 0.05f, .top_p = 1, .repeat_penalty = 1}};
+    const unsigned kept[] = {allowed, 1 << 0 | 1 << 5, allowed, 1 << 0 | 1 << 5, 1 << 0 | 1 << 5};
+    only = allowed;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        check_distribution(&settings[i], logits, kept[i], 1);
+    only = 0;
+}
+
 static void nonsense_is_refused_by_name(void **state) {
     (void)state;
     fct_error err = {0};
@@ -174,6 +194,7 @@ int main(void) {
         cmocka_unit_test(biases_are_added),
         cmocka_unit_test(greedy_takes_the_first_of_equals),
         cmocka_unit_test(a_seed_gives_the_same_draws_again),
+        cmocka_unit_test(only_what_is_allowed_is_chosen),
         cmocka_unit_test(nonsense_is_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -522,6 +522,28 @@ static void long_lists_are_fine(void **state) {
     fct_schema_free(schema);
 }
 
+/* A chain of references is followed by calls inside each other, so it has an end. */
+static void a_chain_of_references_has_a_limit(void **state) {
+    (void)state;
+    static char text[1 << 16];
+    static const int lengths[] = {400, 1000};
+    for (int i = 0; i < 2; i++) {
+        fct_error err = {0};
+        strcpy(text, "{\"$ref\": \"#/$defs/0\", \"$defs\": {");
+        char *end = text + strlen(text);
+        for (int link = 0; link < lengths[i]; link++)
+            end += sprintf(end, "\"%d\": {\"$ref\": \"#/$defs/%d\"}, ", link, link + 1);
+        sprintf(end, "\"%d\": {\"type\": \"null\"}}}", lengths[i]);
+        fct_schema *schema = fct_schema_read(text, strlen(text), &err);
+        if (i == 0)
+            assert_int_equal(verdict_on(schema, "null"), WHOLE);
+        else
+            assert_non_null(strstr(err.message, "512 schemas inside each other"));
+        assert_true((i == 0) == (schema != NULL));
+        fct_schema_free(schema);
+    }
+}
+
 /* Every beginning of a schema is refused with a message, and nothing is lost on the way. */
 static void cut_schemas_are_refused(void **state) {
     (void)state;
@@ -556,6 +578,7 @@ int main(void) {
         cmocka_unit_test(what_is_beyond_the_subset_is_named),
         cmocka_unit_test(a_choice_has_a_limit),
         cmocka_unit_test(long_lists_are_fine),
+        cmocka_unit_test(a_chain_of_references_has_a_limit),
         cmocka_unit_test(cut_schemas_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

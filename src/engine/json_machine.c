@@ -2,132 +2,8 @@
 #include "engine/json_machine.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-
-/* ---- frames ---- */
-
-enum { PARENT, NODE, COUNT, DEPTH, SET }; /* words of a frame; the set only of an object */
-enum { FIRST_WORDS = 1 << 14, MOVED = 0xFFFFFFFFu };
-
-static const struct fct_schema_node *node_at(const struct fct_json_machine *m, int node) {
-    return &m->schema->nodes[node];
-}
-
-static const struct fct_schema_node *container(const struct fct_json_machine *m, uint32_t frame) {
-    return node_at(m, (int)m->words[frame + NODE]);
-}
-
-static size_t frame_words(const struct fct_schema_node *node) {
-    return SET + (node->kind == FCT_SCHEMA_OBJECT ? (size_t)fct_schema_set_words(node) : 0);
-}
-
-static int depth_of(const struct fct_json_machine *m, uint32_t frame) {
-    return frame ? (int)m->words[frame + DEPTH] : 0;
-}
-
-fct_status fct_json_machine_init(struct fct_json_machine *m, const fct_schema *schema,
-                                 fct_error *err) {
-    memset(m, 0, sizeof *m);
-    m->schema = schema;
-    m->capacity = FIRST_WORDS;
-    m->words = fct_new_array(m->capacity, sizeof *m->words, err);
-    m->spare = fct_new_array(m->capacity, sizeof *m->spare, err);
-    if (m->words && m->spare) return FCT_OK;
-    fct_json_machine_free(m);
-    return FCT_ERR_MEMORY;
-}
-
-void fct_json_machine_free(struct fct_json_machine *m) {
-    free(m->words);
-    free(m->spare);
-    m->words = m->spare = NULL;
-}
-
-/* Room for a frame; 0 if there is none. */
-static uint32_t frame_new(struct fct_json_machine *m, size_t n) {
-    size_t wanted = m->n_words + n, spare = m->capacity, words = m->capacity;
-    if (wanted > m->capacity) {
-        if (wanted > UINT32_MAX / 2 ||
-            fct_grow((void **)&m->spare, &spare, wanted, sizeof *m->spare, &m->fault) != FCT_OK ||
-            fct_grow((void **)&m->words, &words, wanted, sizeof *m->words, &m->fault) != FCT_OK) {
-            if (!m->fault.code) fct_fail(&m->fault, FCT_ERR_MEMORY, "too much JSON in the making");
-            return 0;
-        }
-        m->capacity = words < spare ? words : spare;
-    }
-    uint32_t frame = (uint32_t)m->n_words;
-    m->n_words = wanted;
-    return frame;
-}
-
-static uint32_t open_container(struct fct_json_machine *m, uint32_t parent, int node) {
-    size_t n = frame_words(node_at(m, node));
-    uint32_t frame = frame_new(m, n);
-    if (!frame) return 0;
-    memset(m->words + frame, 0, n * sizeof *m->words);
-    m->words[frame + PARENT] = parent;
-    m->words[frame + NODE] = (uint32_t)node;
-    m->words[frame + DEPTH] = (uint32_t)depth_of(m, parent) + 1;
-    return frame;
-}
-
-/* The frame with one thing more in it; key >= 0: this one. */
-static uint32_t count_in(struct fct_json_machine *m, uint32_t frame, int key) {
-    size_t n = frame_words(container(m, frame));
-    uint32_t next = frame_new(m, n);
-    if (!next) return 0;
-    memcpy(m->words + next, m->words + frame, n * sizeof *m->words);
-    if (m->words[next + COUNT] < INT_MAX) m->words[next + COUNT]++;
-    if (key >= 0) m->words[next + SET + key / 32] |= 1u << key % 32;
-    return next;
-}
-
-static bool frames_equal(const struct fct_json_machine *m, uint32_t a, uint32_t b) {
-    while (a != b) {
-        if (!a || !b || m->words[a + NODE] != m->words[b + NODE]) return false;
-        size_t n = frame_words(container(m, a)) - 1; /* all but the parents */
-        if (memcmp(m->words + a + 1, m->words + b + 1, n * sizeof *m->words) != 0) return false;
-        a = m->words[a + PARENT];
-        b = m->words[b + PARENT];
-    }
-    return true;
-}
-
-/* Copies a frame, and those it stands in, to m->spare, once each. Parents are moved first: they lie
- * below. */
-static uint32_t move(struct fct_json_machine *m, uint32_t frame, size_t *n_spare) {
-    uint32_t chain[FCT_SCHEMA_MAX_DEPTH], to = 0;
-    int n = 0;
-    for (; frame && m->words[frame + DEPTH] != MOVED; frame = m->words[frame + PARENT])
-        chain[n++] = frame;
-    if (frame) to = m->words[frame + PARENT];
-    while (n > 0) {
-        uint32_t *from = m->words + chain[--n];
-        size_t words = frame_words(container(m, chain[n]));
-        uint32_t parent = to;
-        to = (uint32_t)*n_spare;
-        *n_spare += words;
-        memcpy(m->spare + to, from, words * sizeof *from);
-        m->spare[to + PARENT] = parent;
-        from[PARENT] = to; /* where it is now */
-        from[DEPTH] = MOVED;
-    }
-    return to;
-}
-
-void fct_json_settle(struct fct_json_machine *m, struct fct_json_state *state) {
-    size_t n_spare = 1;
-    for (int i = 0; i < state->n_threads; i++)
-        state->threads[i].frame = move(m, state->threads[i].frame, &n_spare);
-    uint32_t *swap = m->words;
-    m->words = m->spare;
-    m->spare = swap;
-    m->n_words = n_spare;
-}
+#include "engine/json_frames.h"
 
 /* ---- threads ---- */
 
@@ -154,7 +30,7 @@ static void emit(const struct fct_json_machine *m, struct fct_json_state *to,
         if (other->mode == thread->mode && other->space == thread->space &&
             other->n_line_feeds == thread->n_line_feeds && other->n_returns == thread->n_returns &&
             other->node == thread->node && same_progress(other, thread) &&
-            frames_equal(m, other->frame, thread->frame))
+            fct_frames_equal(m, other->frame, thread->frame))
             return;
     }
     to->threads[to->n_threads++] = *thread;
@@ -169,20 +45,21 @@ static void emit_mode(const struct fct_json_machine *m, struct fct_json_state *t
 static struct fct_json_thread after_value(const struct fct_json_machine *m, uint32_t frame) {
     struct fct_json_thread thread = {.frame = frame, .mode = FCT_JSON_DONE};
     if (frame)
-        thread.mode =
-            container(m, frame)->kind == FCT_SCHEMA_ARRAY ? FCT_JSON_NEXT_ITEM : FCT_JSON_NEXT_KEY;
+        thread.mode = fct_frame_container(m, frame)->kind == FCT_SCHEMA_ARRAY ? FCT_JSON_NEXT_ITEM
+                                                                              : FCT_JSON_NEXT_KEY;
     return thread;
 }
 
 static void close_container(const struct fct_json_machine *m, uint32_t frame,
                             struct fct_json_state *to) {
-    struct fct_json_thread thread = after_value(m, m->words[frame + PARENT]);
+    struct fct_json_thread thread = after_value(m, m->words[frame + FCT_FRAME_PARENT]);
     emit(m, to, &thread);
 }
 
 /* Do values of the node have room in the container? */
 static bool has_room(const struct fct_json_machine *m, uint32_t frame, int node) {
-    return node >= 0 && depth_of(m, frame) + node_at(m, node)->depth <= FCT_SCHEMA_MAX_DEPTH;
+    return node >= 0 &&
+           fct_frame_depth(m, frame) + fct_frame_node(m, node)->depth <= FCT_SCHEMA_MAX_DEPTH;
 }
 
 /* ---- keys ---- */
@@ -193,11 +70,11 @@ struct keys {
 };
 
 static bool is_used(const struct keys *keys, int key) {
-    return keys->machine->words[keys->frame + SET + key / 32] >> key % 32 & 1;
+    return keys->machine->words[keys->frame + FCT_FRAME_SET + key / 32] >> key % 32 & 1;
 }
 
 static bool key_is_possible(const struct keys *keys, int key) {
-    const struct fct_schema_node *object = container(keys->machine, keys->frame);
+    const struct fct_schema_node *object = fct_frame_container(keys->machine, keys->frame);
     return !is_used(keys, key) && has_room(keys->machine, keys->frame, object->nodes[key]);
 }
 
@@ -208,7 +85,7 @@ static bool any_key_is_possible(const void *user, struct fct_name_range range) {
 }
 
 static struct fct_string_rule key_rule(const struct keys *keys) {
-    const struct fct_schema_node *object = container(keys->machine, keys->frame);
+    const struct fct_schema_node *object = fct_frame_container(keys->machine, keys->frame);
     return (struct fct_string_rule){&object->names,
                                     has_room(keys->machine, keys->frame, object->others), INT_MAX,
                                     any_key_is_possible, keys};
@@ -221,19 +98,19 @@ static bool can_have_key(const struct fct_json_machine *m, uint32_t frame) {
 }
 
 static bool has_required(const struct fct_json_machine *m, uint32_t frame) {
-    const struct fct_schema_node *object = container(m, frame);
+    const struct fct_schema_node *object = fct_frame_container(m, frame);
     for (int i = 0; i < fct_schema_set_words(object); i++)
-        if (object->required[i] & ~m->words[frame + SET + i]) return false;
+        if (object->required[i] & ~m->words[frame + FCT_FRAME_SET + i]) return false;
     return true;
 }
 
 static void end_key(struct fct_json_machine *m, const struct fct_json_thread *thread,
                     struct fct_json_state *to) {
     const struct keys keys = {m, thread->frame};
-    const struct fct_schema_node *object = container(m, thread->frame);
+    const struct fct_schema_node *object = fct_frame_container(m, thread->frame);
     int key = fct_names_ended(&object->names, thread->string.range, thread->string.n_characters);
     if (key >= 0 ? !key_is_possible(&keys, key) : !key_rule(&keys).open) return;
-    uint32_t frame = count_in(m, thread->frame, key);
+    uint32_t frame = fct_frame_count_in(m, thread->frame, key);
     if (frame)
         emit_mode(m, to, frame, key >= 0 ? object->nodes[key] : object->others, FCT_JSON_COLON);
 }
@@ -245,14 +122,14 @@ static void step(struct fct_json_machine *m, const struct fct_json_thread *threa
 
 static void begin_container(struct fct_json_machine *m, uint32_t parent, int node,
                             enum fct_json_mode mode, struct fct_json_state *to) {
-    uint32_t frame = open_container(m, parent, node);
+    uint32_t frame = fct_frame_open(m, parent, node);
     if (frame) emit_mode(m, to, frame, node, mode);
 }
 
 /* A value, of a node that is no choice. */
 static void begin_leaf(struct fct_json_machine *m, uint32_t frame, int leaf, uint8_t byte,
                        struct fct_json_state *to) {
-    const struct fct_schema_node *node = node_at(m, leaf);
+    const struct fct_schema_node *node = fct_frame_node(m, leaf);
     struct fct_json_thread thread = {.frame = frame, .node = leaf};
     if (node->kind == FCT_SCHEMA_ARRAY && byte == '[') {
         begin_container(m, frame, leaf, FCT_JSON_FIRST_ITEM, to);
@@ -277,7 +154,7 @@ static void begin_leaf(struct fct_json_machine *m, uint32_t frame, int leaf, uin
 
 static void begin_value(struct fct_json_machine *m, uint32_t frame, int node, uint8_t byte,
                         struct fct_json_state *to) {
-    const struct fct_schema_node *value = node_at(m, node);
+    const struct fct_schema_node *value = fct_frame_node(m, node);
     for (int i = 0; i < value->n_alternatives; i++)
         if (has_room(m, frame, value->alternatives[i]))
             begin_leaf(m, frame, value->alternatives[i], byte, to);
@@ -285,7 +162,7 @@ static void begin_value(struct fct_json_machine *m, uint32_t frame, int node, ui
 
 static void in_string(struct fct_json_machine *m, const struct fct_json_thread *thread,
                       uint8_t byte, struct fct_json_state *to) {
-    const struct fct_schema_node *node = node_at(m, thread->node);
+    const struct fct_schema_node *node = fct_frame_node(m, thread->node);
     const struct fct_string_rule rule = {&node->names, !node->listed, node->max, NULL, NULL};
     struct fct_json_thread next = *thread;
     enum fct_string_step result = fct_json_string_step(&next.string, &rule, byte);
@@ -318,7 +195,7 @@ static void behind_bare(struct fct_json_machine *m, const struct fct_json_thread
 
 static void in_number(struct fct_json_machine *m, const struct fct_json_thread *thread,
                       uint8_t byte, struct fct_json_state *to) {
-    const struct fct_number_rule *rule = &node_at(m, thread->node)->number;
+    const struct fct_number_rule *rule = &fct_frame_node(m, thread->node)->number;
     struct fct_json_thread next = *thread;
     if (fct_json_number_step(&next.number, rule, byte))
         emit(m, to, &next);
@@ -333,7 +210,7 @@ static bool word_is_complete(const struct fct_schema_node *node,
 
 static void in_word(struct fct_json_machine *m, const struct fct_json_thread *thread, uint8_t byte,
                     struct fct_json_state *to) {
-    const struct fct_schema_node *node = node_at(m, thread->node);
+    const struct fct_schema_node *node = fct_frame_node(m, thread->node);
     struct fct_json_thread next = *thread;
     next.string.range = fct_names_narrow(&node->names, thread->string.range,
                                          next.string.n_characters++, byte, byte);
@@ -345,24 +222,24 @@ static void in_word(struct fct_json_machine *m, const struct fct_json_thread *th
 
 static void first_item(struct fct_json_machine *m, const struct fct_json_thread *thread,
                        uint8_t byte, struct fct_json_state *to) {
-    const struct fct_schema_node *array = container(m, thread->frame);
+    const struct fct_schema_node *array = fct_frame_container(m, thread->frame);
     int item = array->max > 0 ? fct_schema_item(array, 0) : -1;
     if (byte == ']') {
         if (array->min == 0) close_container(m, thread->frame, to);
     } else if (has_room(m, thread->frame, item)) {
-        uint32_t frame = count_in(m, thread->frame, -1);
+        uint32_t frame = fct_frame_count_in(m, thread->frame, -1);
         if (frame) begin_value(m, frame, item, byte, to);
     }
 }
 
 static void next_item(struct fct_json_machine *m, const struct fct_json_thread *thread,
                       uint8_t byte, struct fct_json_state *to) {
-    const struct fct_schema_node *array = container(m, thread->frame);
-    int count = (int)m->words[thread->frame + COUNT];
+    const struct fct_schema_node *array = fct_frame_container(m, thread->frame);
+    int count = (int)m->words[thread->frame + FCT_FRAME_COUNT];
     int item = count < array->max ? fct_schema_item(array, count) : -1;
     if (byte == ']' && count >= array->min) close_container(m, thread->frame, to);
     if (byte != ',' || !has_room(m, thread->frame, item)) return;
-    uint32_t frame = count_in(m, thread->frame, -1);
+    uint32_t frame = fct_frame_count_in(m, thread->frame, -1);
     if (frame) emit_mode(m, to, frame, item, FCT_JSON_VALUE);
 }
 
@@ -376,7 +253,8 @@ static void around_key(struct fct_json_machine *m, const struct fct_json_thread 
     struct fct_json_thread next = {.frame = thread->frame, .mode = FCT_JSON_KEY};
     if (byte == '"') {
         next.mode = FCT_JSON_IN_KEY;
-        next.string.range = (struct fct_name_range){0, container(m, thread->frame)->names.n};
+        next.string.range =
+            (struct fct_name_range){0, fct_frame_container(m, thread->frame)->names.n};
     }
     emit(m, to, &next);
 }
@@ -460,7 +338,7 @@ bool fct_json_step(struct fct_json_machine *m, const struct fct_json_state *from
 bool fct_json_complete(const struct fct_json_machine *m, const struct fct_json_state *state) {
     for (int i = 0; i < state->n_threads; i++) {
         const struct fct_json_thread *thread = &state->threads[i];
-        const struct fct_schema_node *node = node_at(m, thread->node);
+        const struct fct_schema_node *node = fct_frame_node(m, thread->node);
         bool complete = thread->mode == FCT_JSON_DONE;
         if (thread->mode == FCT_JSON_NUMBER)
             complete = fct_json_number_complete(&thread->number, &node->number);
@@ -482,8 +360,8 @@ bool fct_json_thread_is_free(const struct fct_json_machine *m, const struct fct_
     if (thread->string.part != FCT_STRING_PLAIN) return false;
     *room = INT_MAX;
     if (key) return key_rule(&(struct keys){m, thread->frame}).open;
-    if (node_at(m, thread->node)->listed) return false;
-    const struct fct_schema_node *node = node_at(m, thread->node);
+    if (fct_frame_node(m, thread->node)->listed) return false;
+    const struct fct_schema_node *node = fct_frame_node(m, thread->node);
     if (node->max != INT_MAX) *room = node->max - thread->string.n_characters;
     return true;
 }

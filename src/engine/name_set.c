@@ -102,3 +102,13 @@ int fct_names_find(const struct fct_names *names, const char *text, size_t n_byt
     }
     return fct_names_ended(names, range, at);
 }
+
+int fct_names_find_same(const struct fct_names *names, const struct fct_names *other, int i) {
+    struct fct_name_range range = {0, names->n};
+    int n = length_of(other, i);
+    for (int at = 0; at < n; at++) {
+        uint32_t c = other->characters[other->begins[i] + at];
+        range = fct_names_narrow(names, range, at, c, c);
+    }
+    return fct_names_ended(names, range, n);
+}

@@ -18,6 +18,8 @@ fct_status fct_names_init(struct fct_names *names, const char *const *texts, con
                           int n, fct_error *err);
 void fct_names_free(struct fct_names *names);
 int fct_names_find(const struct fct_names *names, const char *text, size_t n_bytes); /* or -1 */
+/* The name that is number i of other, or -1. */
+int fct_names_find_same(const struct fct_names *names, const struct fct_names *other, int i);
 
 /* Names low .. high - 1: all of them begin with the same characters, as many as the text has. */
 struct fct_name_range {

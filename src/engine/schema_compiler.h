@@ -53,6 +53,7 @@ struct fct_schema_compiler {
     size_t n_targets, targets_capacity;
     struct fct_schema_one_of *one_ofs;
     size_t n_one_ofs, one_ofs_capacity;
+    int depth; /* of the schema that is being compiled */
     fct_error *err;
 };
 

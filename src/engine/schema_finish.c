@@ -145,17 +145,9 @@ static int length_of(const struct fct_names *names, int i) {
     return names->begins[i + 1] - names->begins[i];
 }
 
-static bool share_name(const struct fct_names *a, int i, const struct fct_names *b, int j) {
-    int n = length_of(a, i);
-    return n == length_of(b, j) &&
-           memcmp(a->characters + a->begins[i], b->characters + b->begins[j],
-                  (size_t)n * sizeof *a->characters) == 0;
-}
-
 static bool share_names(const struct fct_names *a, const struct fct_names *b) {
     for (int i = 0; i < a->n; i++)
-        for (int j = 0; j < b->n; j++)
-            if (share_name(a, i, b, j)) return true;
+        if (fct_names_find_same(b, a, i) >= 0) return true;
     return false;
 }
 
@@ -189,19 +181,13 @@ static bool is_required(const struct fct_schema_node *object, int key) {
     return object->required[key / 32] >> key % 32 & 1;
 }
 
-/* Where b has the key number `key` of a; -1: it has only others. */
-static int find_key(const struct fct_schema_node *a, int key, const struct fct_schema_node *b) {
-    for (int i = 0; i < b->names.n; i++)
-        if (share_name(&a->names, key, &b->names, i)) return i;
-    return -1;
-}
-
 /* Is there a key that each value of a has, and none of b, or only with other values? */
 static bool key_tells(const fct_schema *s, const struct fct_schema_node *a,
                       const struct fct_schema_node *b, int depth) {
     for (int i = 0; i < a->names.n; i++) {
         if (!is_required(a, i)) continue;
-        int other = find_key(a, i, b), value = other >= 0 ? b->nodes[other] : b->others;
+        int other = fct_names_find_same(&b->names, &a->names, i),
+            value = other >= 0 ? b->nodes[other] : b->others;
         if (value < 0 || s->nodes[value].depth == FCT_SCHEMA_NEVER) return true;
         if (disjoint(s, a->nodes[i], value, depth + 1)) return true;
     }

@@ -7,6 +7,8 @@
 #include "engine/schema_compiler.h"
 #include "text/exact_json.h"
 
+enum { MAX_NESTING = 512 }; /* of schemas, what a $ref names within it included: calls nest so */
+
 static int add_listed(struct fct_schema_compiler *c, const json_t *json,
                       const struct fct_schema_place *place, int present, unsigned types) {
     enum fct_keyword keyword =
@@ -98,8 +100,8 @@ static int add_reference(struct fct_schema_compiler *c, const json_t *json,
     return node;
 }
 
-int fct_schema_compile(struct fct_schema_compiler *c, const json_t *json,
-                       const struct fct_schema_place *place, unsigned types) {
+static int compile(struct fct_schema_compiler *c, const json_t *json,
+                   const struct fct_schema_place *place, unsigned types) {
     static const struct fct_schema_node nothing = {.kind = FCT_SCHEMA_ANY, .others = -1};
     if (json_is_false(json)) return fct_schema_add(c, &nothing);
     if (!json_is_true(json) && !json_is_object(json))
@@ -116,6 +118,17 @@ int fct_schema_compile(struct fct_schema_compiler *c, const json_t *json,
         return add_branches(c, json, place, present, types);
     if (!present && types == FCT_TYPE_ALL) return c->schema->root;
     return fct_schema_add_types(c, json, place, types);
+}
+
+int fct_schema_compile(struct fct_schema_compiler *c, const json_t *json,
+                       const struct fct_schema_place *place, unsigned types) {
+    if (c->depth == MAX_NESTING)
+        return fct_schema_fail(c, place, FCT_ERR_UNSUPPORTED,
+                               "more than %d schemas inside each other", MAX_NESTING);
+    c->depth++;
+    int node = compile(c, json, place, types);
+    c->depth--;
+    return node;
 }
 
 /* ---- the whole ---- */
