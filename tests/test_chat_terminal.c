@@ -343,8 +343,8 @@ static void a_terminal_that_goes_away_keeps_the_session(void **state) {
 }
 
 int main(void) {
-    /* Keys that are typed faster than the program gets ready arrive otherwise than a person's do: this test needs a
-     * machine that has time for it. */
+    /* Keys that are typed faster than the program gets ready arrive otherwise than a person's do:
+     * this test needs a machine that has time for it. */
 #ifdef __SANITIZE_ADDRESS__
     puts("SKIP: too slow under the sanitizers for what is typed");
     return 77;

@@ -255,7 +255,7 @@ static void set_up(fct_line_edit *edit) {
     el_set(el, EL_PROMPT_ESC, show_prompt, '\1');
     el_set(el, EL_EDITOR, "emacs");
     el_set(el, EL_SIGNAL, 0);
-    /* By el_wset, which keeps these names as they are: el_set would copy them and never free the copies. */
+    /* By el_wset, which keeps these names: el_set would copy them and never free the copies. */
     el_wset(el, EL_ADDFN, L"facet-paste", L"insert pasted text", paste);
     el_wset(el, EL_ADDFN, L"facet-newline", L"begin a new line", new_line);
     el_wset(el, EL_ADDFN, L"facet-complete", L"complete the name of a command", complete);
