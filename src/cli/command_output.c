@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-/* In a process group of its own, so that all of it can be killed; and Ctrl+C is not its business. */
+/* In a process group of its own, so that all of it can be killed; Ctrl+C does not reach it. */
 static int start(const char *const *argv, int out, pid_t *child) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;

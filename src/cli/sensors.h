@@ -13,7 +13,8 @@
 char *fct_system_text(const char *root, const char *path);
 /* The whole number in it, or otherwise. */
 long long fct_system_number(const char *root, const char *path, long long otherwise);
-/* What `vcgencmd WORD` prints, on a Raspberry Pi whose user may ask; else NULL. The caller frees. */
+/* What `vcgencmd WORD` prints, on a Raspberry Pi whose user may ask; else NULL. The caller frees.
+ */
 char *fct_vcgencmd(const char *root, const char *word);
 
 /* Bits of the firmware of a Raspberry Pi (`vcgencmd get_throttled`; the same shifted by
@@ -27,7 +28,8 @@ enum {
     FCT_SLOWED = 15,
     FCT_SINCE_BOOT = 16
 };
-/* The number in "throttled=0x50005", or in the bare hexadecimal of sysfs; false if it is neither. */
+/* The number in "throttled=0x50005", or the bare hexadecimal one of sysfs; false if there is none.
+ */
 bool fct_throttle_parse(const char *text, unsigned *bits);
 /* "under-voltage, throttled" for the lowest four bits, "" for none. */
 const char *fct_throttle_words(unsigned bits, char words[96]);
