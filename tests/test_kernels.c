@@ -87,6 +87,11 @@ static void softcap_saturates_at_the_cap(void **state) {
         for (int i = 0; i < 37; i++) y[i] = x[i] = (float)(i - 18) * 7.3f;
         k->softcap(y, 30.0f, 37);
         for (int i = 0; i < 37; i++) CHECK_NEAR(y[i], 30 * tanh(x[i] / 30.0), 1e-5);
+        float logits[3] = {45, 5, -90}; /* F23 */
+        k->softcap(logits, 30.0f, 3);
+        CHECK_NEAR(logits[0], 27.15445, 1e-5);
+        CHECK_NEAR(logits[1], 4.95421, 1e-5);
+        CHECK_NEAR(logits[2], -29.85164, 1e-5);
         y[0] = 1e30f, y[1] = -1e30f;
         k->softcap(y, 30.0f, 2);
         assert_true(y[0] == 30.0f && y[1] == -30.0f);

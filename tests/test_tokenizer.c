@@ -1,6 +1,7 @@
 /* test_tokenizer.c - encoding and decoding with the demo model's tokenizer, against the reference.
  */
 #include "tokenizer_fixture.h"
+#include <math.h>
 
 #include <time.h>
 
@@ -125,31 +126,31 @@ static double cpu_seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static double best_time(const char *unit, size_t n_units) {
-    size_t n_bytes;
-    char *text = repeat(unit, n_units, &n_bytes);
-    double best = 1e9;
-    for (int i = 0; i < 3; i++) {
-        struct fct_ids ids = {0};
-        double begin = cpu_seconds();
-        fct_encode(demo.vocabulary, text, n_bytes, true, &ids, NULL);
-        double seconds = cpu_seconds() - begin;
-        if (seconds < best) best = seconds;
-        fct_ids_free(&ids);
-    }
-    free(text);
-    return best;
+static double encoding_time(const char *text, size_t n_bytes) {
+    struct fct_ids ids = {0};
+    double begin = cpu_seconds();
+    fct_encode(demo.vocabulary, text, n_bytes, true, &ids, NULL);
+    double seconds = cpu_seconds() - begin;
+    fct_ids_free(&ids);
+    return seconds;
 }
 
-/* F07. n log n takes about 12 times as long, a square 100 times; between them is room for caches
- * and a busy machine. */
-static void ten_times_the_text_takes_little_more_than_ten_times_as_long(void **state) {
+/* F07. n log n takes about 12 times as long, a square 100 times. A busy machine only ever makes a
+ * run longer: the shortest of some count, and there are more of them while the bound is not met. */
+static void ten_times_the_text_takes_at_most_fifteen_times_as_long(void **state) {
     (void)state;
+    enum { ROUNDS = 12 };
     static const char *const units[] = {"capital of ", "a", " ", "今日は雨が", "<|tur", "\n"};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        size_t n = 30000 / strlen(units[i]);
-        double little = best_time(units[i], n), much = best_time(units[i], 10 * n);
-        if (much > 35 * little)
+        size_t n_bytes, n = 30000 / strlen(units[i]);
+        char *text = repeat(units[i], 10 * n, &n_bytes);
+        double little = 1e9, much = 1e9;
+        for (int round = 0; round < 2 || (round < ROUNDS && much > 15 * little); round++) {
+            little = fmin(little, encoding_time(text, n_bytes / 10));
+            much = fmin(much, encoding_time(text, n_bytes));
+        }
+        free(text);
+        if (much > 15 * little)
             fail_msg("\"%s\": %g s, ten times of it %g s", units[i], little, much);
     }
 }
@@ -318,7 +319,7 @@ int main(void) {
         cmocka_unit_test(no_control_id_comes_out_of_plain_text),
         cmocka_unit_test(control_names_are_matched_leftmost_and_longest),
         cmocka_unit_test(invalid_utf8_is_refused_and_repaired_text_is_not),
-        cmocka_unit_test(ten_times_the_text_takes_little_more_than_ten_times_as_long),
+        cmocka_unit_test(ten_times_the_text_takes_at_most_fifteen_times_as_long),
         cmocka_unit_test(a_character_split_over_tokens_comes_out_whole),
         cmocka_unit_test(an_unfinished_character_gives_one_replacement_a_byte),
         cmocka_unit_test(a_run_of_bytes_is_judged_as_a_whole),
