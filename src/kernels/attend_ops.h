@@ -53,26 +53,39 @@ static inline void value_block(enum fct_kv_type type, const void *values, int he
 }
 #endif
 
-/* The largest of scores [begin, end): lane = position modulo 16, then the lanes folded. NaN never
- * wins; it comes back as the exponential of NaN. */
-static inline float largest_score(const float *scores, int begin, int end) {
-    float lanes[16];
-    for (int j = 0; j < 16; j++) lanes[j] = -INFINITY;
-    for (int p = begin; p < end; p++)
-        lanes[p % 16] = scores[p] > lanes[p % 16] ? scores[p] : lanes[p % 16];
+#ifndef FCT_OWN_SCORE_BLOCKS
+/* The same against blocks that follow each other. */
+static inline void score_blocks(enum fct_kv_type type, const void *keys, int n_blocks, int head_dim,
+                                const float *queries, int n, float *scores) {
+    size_t block_bytes = (size_t)head_dim * FCT_KV_BLOCK * fct_kv_type_bytes(type);
+    for (int b = 0; b < n_blocks; b++)
+        score_block(type, (const char *)keys + (size_t)b * block_bytes, head_dim, queries, n,
+                    scores + b * FCT_KV_BLOCK);
+}
+#endif
+
+/* Scores become weights e^(score - max), those outside [begin, end) in its blocks 0; sets max and
+ * sum. Both are found in 16 lanes, lane = position modulo 16, which are then folded. NaN never wins
+ * a maximum; it comes back as the exponential of NaN. */
+static inline void softmax_weights(float *scores, int begin, int end, float *max, float *sum) {
+    float largest[16], total[16];
+    int first = begin / 16 * 16, last = (end + 15) / 16 * 16;
+    for (int p = first; p < begin; p++) scores[p] = -INFINITY;
+    for (int p = end; p < last; p++) scores[p] = -INFINITY;
+    for (int j = 0; j < 16; j++) largest[j] = -INFINITY, total[j] = 0;
+    for (int p = first; p < last; p += 16)
+        for (int j = 0; j < 16; j++)
+            largest[j] = scores[p + j] > largest[j] ? scores[p + j] : largest[j];
     for (int half = 8; half; half /= 2)
         for (int j = 0; j < half; j++)
-            lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
-    return lanes[0];
-}
-
-/* Scores become weights e^(score - max); sets max and sum. */
-static inline void softmax_weights(float *scores, int begin, int end, float *max, float *sum) {
-    float largest = largest_score(scores, begin, end), total = 0;
-    for (int p = begin; p < end; p++) scores[p] = exponential(scores[p] - largest);
-    for (int p = begin; p < end; p++) total += scores[p];
-    *max = largest;
-    *sum = total;
+            largest[j] = largest[j + half] > largest[j] ? largest[j + half] : largest[j];
+    for (int p = first; p < last; p++) scores[p] = exponential(scores[p] - largest[0]);
+    for (int p = first; p < last; p += 16)
+        for (int j = 0; j < 16; j++) total[j] += scores[p + j];
+    for (int half = 8; half; half /= 2)
+        for (int j = 0; j < half; j++) total[j] += total[j + half];
+    *max = largest[0];
+    *sum = total[0];
 }
 
 static inline void attend_few(const struct fct_attend *job, int first, int n,
@@ -82,10 +95,9 @@ static inline void attend_few(const struct fct_attend *job, int first, int n,
     size_t block_bytes = (size_t)job->head_dim * FCT_KV_BLOCK * fct_kv_type_bytes(job->type);
     int first_block = job->begin / FCT_KV_BLOCK, last_block = (job->end - 1) / FCT_KV_BLOCK;
 
-    for (int b = first_block; b <= last_block; b++) {
-        score_block(job->type, (const char *)job->keys + (size_t)b * block_bytes, job->head_dim,
-                    job->queries + row, n, scores[0] + b * FCT_KV_BLOCK);
-    }
+    score_blocks(job->type, (const char *)job->keys + (size_t)first_block * block_bytes,
+                 last_block + 1 - first_block, job->head_dim, job->queries + row, n,
+                 scores[0] + first_block * FCT_KV_BLOCK);
     for (int q = 0; q < n; q++) {
         if (job->type == FCT_KV_TYPE_Q8)
             for (int p = job->begin; p < job->end; p++) scores[q][p] *= job->key_scales[p];

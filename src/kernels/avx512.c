@@ -3,6 +3,7 @@
 #include "kernels/avx512.h"
 
 #define FCT_OWN_ATTEND_BLOCKS
+#define FCT_OWN_SCORE_BLOCKS
 
 INLINE __m512 sixteen(enum fct_kv_type TYPE, const void *block, int i) {
     if (TYPE == FCT_KV_TYPE_F32) return _mm512_loadu_ps((const float *)block + i);
@@ -18,36 +19,70 @@ INLINE void ahead_of(enum fct_kv_type TYPE, const void *block, int i) {
     _mm_prefetch((const char *)block + (size_t)i * fct_kv_type_bytes(TYPE) + AHEAD, _MM_HINT_T0);
 }
 
-/* A register a query, lane = position. */
-INLINE void score_queries(enum fct_kv_type TYPE, int N, const void *keys, int head_dim,
+/* A register a query and block, lane = position. */
+INLINE void score_queries(enum fct_kv_type TYPE, int N, int BLOCKS, const void *keys, int head_dim,
                           const float *queries, float *scores) {
-    __m512 s[8];
-    UNROLL for (int q = 0; q < N; q++) s[q] = _mm512_setzero_ps();
+    __m512 s[2][8], key[2];
+    UNROLL for (int i = 0; i < BLOCKS * N; i++) s[i / N][i % N] = _mm512_setzero_ps();
     for (int d = 0; d < head_dim; d++) {
-        __m512 key = sixteen(TYPE, keys, d * FCT_KV_BLOCK);
-        ahead_of(TYPE, keys, d * FCT_KV_BLOCK);
-        UNROLL for (int q = 0; q < N; q++) s[q] = _mm512_fmadd_ps(
-            _mm512_set1_ps(queries[(size_t)q * (size_t)head_dim + (size_t)d]), key, s[q]);
+        UNROLL for (int b = 0; b < BLOCKS; b++) {
+            key[b] = sixteen(TYPE, keys, (b * head_dim + d) * FCT_KV_BLOCK);
+            ahead_of(TYPE, keys, (b * head_dim + d) * FCT_KV_BLOCK);
+        }
+        UNROLL for (int q = 0; q < N; q++) {
+            __m512 x = _mm512_set1_ps(queries[(size_t)q * (size_t)head_dim + (size_t)d]);
+            UNROLL for (int b = 0; b < BLOCKS; b++) s[b][q] = _mm512_fmadd_ps(x, key[b], s[b][q]);
+        }
     }
-    UNROLL for (int q = 0; q < N; q++) _mm512_storeu_ps(scores + q * FCT_KV_CHUNK, s[q]);
+    UNROLL for (int i = 0; i < BLOCKS * N; i++)
+        _mm512_storeu_ps(scores + i % N * FCT_KV_CHUNK + i / N * FCT_KV_BLOCK, s[i / N][i % N]);
 }
 
-/* A register a query, lane = 16 lanes of the head; the block is read in order. */
+/* A register a query and 16 lanes of the head. */
+INLINE void value_lanes(enum fct_kv_type TYPE, int N, int WIDTH, const void *values, int head_dim,
+                        const float *weights, int begin, int end, float *out) {
+    __m512 o[2][8], value[2];
+    UNROLL for (int i = 0; i < WIDTH * N; i++) o[i / N][i % N] =
+        _mm512_loadu_ps(out + (size_t)(i % N) * (size_t)head_dim + i / N * 16);
+    for (int p = begin; p < end; p++) {
+        UNROLL for (int w = 0; w < WIDTH; w++) {
+            value[w] = sixteen(TYPE, values, (w * 16 + p) * 16);
+            ahead_of(TYPE, values, (w * 16 + p) * 16);
+        }
+        UNROLL for (int q = 0; q < N; q++) {
+            __m512 weight = _mm512_set1_ps(weights[q * FCT_KV_CHUNK + p]);
+            UNROLL for (int w = 0; w < WIDTH; w++) o[w][q] =
+                _mm512_fmadd_ps(weight, value[w], o[w][q]);
+        }
+    }
+    UNROLL for (int i = 0; i < WIDTH * N; i++)
+        _mm512_storeu_ps(out + (size_t)(i % N) * (size_t)head_dim + i / N * 16, o[i / N][i % N]);
+}
+
+/* Two blocks, or 32 lanes of the head, at a time: each query or weight is loaded once for both. */
+INLINE void score_all(enum fct_kv_type TYPE, int N, const void *keys, int n_blocks, int head_dim,
+                      const float *queries, float *scores) {
+    const char *block = keys;
+    size_t block_bytes = (size_t)head_dim * FCT_KV_BLOCK * fct_kv_type_bytes(TYPE);
+    int b = 0;
+    for (; b + 2 <= n_blocks; b += 2)
+        score_queries(TYPE, N, 2, block + (size_t)b * block_bytes, head_dim, queries,
+                      scores + b * FCT_KV_BLOCK);
+    if (b < n_blocks)
+        score_queries(TYPE, N, 1, block + (size_t)b * block_bytes, head_dim, queries,
+                      scores + b * FCT_KV_BLOCK);
+}
 INLINE void value_queries(enum fct_kv_type TYPE, int N, const void *values, int head_dim,
                           const float *weights, int begin, int end, float *out) {
-    for (int d = 0; d < head_dim; d += 16) {
-        __m512 o[8];
-        UNROLL for (int q = 0; q < N; q++) o[q] =
-            _mm512_loadu_ps(out + (size_t)q * (size_t)head_dim + d);
-        for (int p = begin; p < end; p++) {
-            __m512 value = sixteen(TYPE, values, (d + p) * 16);
-            ahead_of(TYPE, values, (d + p) * 16);
-            UNROLL for (int q = 0; q < N; q++) o[q] =
-                _mm512_fmadd_ps(_mm512_set1_ps(weights[q * FCT_KV_CHUNK + p]), value, o[q]);
-        }
-        UNROLL for (int q = 0; q < N; q++)
-            _mm512_storeu_ps(out + (size_t)q * (size_t)head_dim + d, o[q]);
-    }
+    const char *lanes = values;
+    size_t lane_bytes = FCT_KV_BLOCK * fct_kv_type_bytes(TYPE);
+    int d = 0;
+    for (; d + 32 <= head_dim; d += 32)
+        value_lanes(TYPE, N, 2, lanes + (size_t)d * lane_bytes, head_dim, weights, begin, end,
+                    out + d);
+    if (d < head_dim)
+        value_lanes(TYPE, N, 1, lanes + (size_t)d * lane_bytes, head_dim, weights, begin, end,
+                    out + d);
 }
 
 #define FOR_QUERIES(TYPE, n, call, ...)                                                            \
@@ -87,9 +122,9 @@ INLINE void value_queries(enum fct_kv_type TYPE, int N, const void *values, int 
         FOR_QUERIES(FCT_KV_TYPE_Q8, n, call, __VA_ARGS__) break;                                   \
     }
 
-static void score_block(enum fct_kv_type type, const void *keys, int head_dim, const float *queries,
-                        int n, float *scores) {
-    FOR_TYPES(type, n, score_queries, keys, head_dim, queries, scores)
+static void score_blocks(enum fct_kv_type type, const void *keys, int n_blocks, int head_dim,
+                         const float *queries, int n, float *scores) {
+    FOR_TYPES(type, n, score_all, keys, n_blocks, head_dim, queries, scores)
 }
 
 static void value_block(enum fct_kv_type type, const void *values, int head_dim,

@@ -92,7 +92,8 @@ struct fct_kernels {
                         float *scale);
 
     /* scores s = fma over lanes of the head in order, from 0 (int8: times the position's scale at
-     * the end); max = their maximum; p = e^(s - max) in float; sum = the p in order of position;
+     * the end); max = their maximum; p = e^(s - max) in float; sum = the p in 16 lanes (lane =
+     * position modulo 16, in order), folded as in rms_norm;
      * out = fma(p [* value scale], value, out) in order of position, from 0. Positions outside
      * [begin, end) count for nothing. */
     void (*attend)(const struct fct_attend *job, struct fct_partial out);
