@@ -69,6 +69,7 @@ typedef struct fct_model_info {
     const char *architecture; /* "gemma4" */
     const char *weights;      /* scheme of the linear layers: "q4", "f32" ... */
     const char *source;       /* what it was converted from */
+    const char *checksum;     /* of the file's data, as its header tells it; NULL: it does not */
     const char *kernels;      /* the kernel table in use */
     /* where the weights lie: "map", "huge", or "moving" from one to the other */
     const char *memory;

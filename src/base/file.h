@@ -47,4 +47,7 @@ fct_status fct_output_finish(fct_output *out, fct_error *err); /* frees too, als
 /* drops the part file; NULL is fine */
 void fct_output_free(fct_output *out);
 
+/* All of a small file in one call. */
+fct_status fct_file_write(const char *path, const void *bytes, size_t n_bytes, fct_error *err);
+
 #endif

@@ -226,3 +226,14 @@ fct_status fct_output_finish(fct_output *out, fct_error *err) {
     fct_output_free(out);
     return status;
 }
+
+fct_status fct_file_write(const char *path, const void *bytes, size_t n_bytes, fct_error *err) {
+    fct_error own = {0};
+    if (!err) err = &own;
+    fct_output *out = fct_output_new(path, n_bytes, err);
+    if (!out) return err->code;
+    fct_status status = fct_output_write(out, bytes, n_bytes, err);
+    if (!status) return fct_output_finish(out, err);
+    fct_output_free(out);
+    return status;
+}

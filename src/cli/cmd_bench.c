@@ -10,11 +10,16 @@
 #include "cli/json_output.h"
 #include "cli/model_choice.h"
 #include "cli/progress.h"
+#include "cli/protocol.h"
+#include "cli/run_rates.h"
+
+enum { N_PROMPT = 512, N_TOKENS = 64, REPEATS = 3, COOL_DOWN = 120 };
 
 struct bench_options {
     struct fct_model_choice model;
-    int n_prompt, n_tokens, depth, repeats;
-    bool json;
+    int n_prompt, n_tokens, depth, repeats, cool_down;
+    bool json, protocol, compare;
+    const char *out, *power_command, *root;
 };
 
 #define AT(field) offsetof(struct bench_options, field)
@@ -29,6 +34,20 @@ static const struct fct_option own_options[] = {
     {NULL, 'r', FCT_OPTION_INTEGER, AT(repeats), "R",
      "runs behind two that warm up; the median counts", "3", 1, 1000, NULL},
     {"json", 0, FCT_OPTION_FLAG, AT(json), NULL, "print one object", NULL, 0, 0, NULL},
+    {"protocol", 0, FCT_OPTION_FLAG, AT(protocol), NULL,
+     "measure five prompts, three times each, and what happened to the machine meanwhile", NULL, 0,
+     0, NULL},
+    {NULL, 'o', FCT_OPTION_TEXT, AT(out), "NAME", "write the protocol's NAME.json and NAME.md",
+     NULL, 0, 0, NULL},
+    {"power-command", 0, FCT_OPTION_TEXT, AT(power_command), "CMD",
+     "a shell command that prints watts, for a meter of your own", NULL, 0, 0, NULL},
+    {"cool-down", 0, FCT_OPTION_INTEGER, AT(cool_down), "SECONDS",
+     "wait at most so long for a warm machine to cool down, before each prompt", "120", 0, 3600,
+     NULL},
+    {"root", 0, FCT_OPTION_TEXT, AT(root), "DIR",
+     "read the protocol's sensors below DIR instead of /, for tests", NULL, 0, 0, NULL},
+    {"compare", 0, FCT_OPTION_FLAG, AT(compare), NULL,
+     "set the protocol's result B beside A, both NAME.json", NULL, 0, 0, NULL},
     {0},
 };
 static const struct fct_option_group groups[] = {
@@ -111,11 +130,6 @@ static fct_status run_once(struct bench *bench, double *prefill, double *decode,
     return status;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void settle(struct bench *bench) {
     double began = fct_seconds();
     fct_model_settle(bench->model);
@@ -150,20 +164,17 @@ static fct_status measure(struct bench *bench, fct_error *err) {
         fct_progress_update(&bench->progress, "bench", (uint64_t)run + 1,
                             WARM_UPS + (uint64_t)options->repeats);
     }
-    qsort(bench->prefill.seconds, (size_t)options->repeats, sizeof(double), compare_doubles);
-    qsort(bench->decode.seconds, (size_t)options->repeats, sizeof(double), compare_doubles);
+    fct_sort_numbers(bench->prefill.seconds, options->repeats);
+    fct_sort_numbers(bench->decode.seconds, options->repeats);
     bench->peak_bytes = fct_peak_resident_bytes(); /* before the bandwidth's own memory counts */
     bench->bandwidth = fct_measure_bandwidth(fct_session_describe(bench->session).decode_threads);
     return FCT_OK;
 }
 
-static double median(const struct times *times) {
-    const double *middle = times->seconds + times->n / 2;
-    return times->n % 2 ? *middle : (middle[-1] + middle[0]) / 2;
-}
-
 /* n things in the median time; NAN if there was nothing to measure. */
-static double rate(int n, const struct times *times) { return n > 0 ? n / median(times) : NAN; }
+static double rate(int n, const struct times *times) {
+    return n > 0 ? n / fct_median_of_sorted(times->seconds, times->n) : NAN;
+}
 
 static double read_rate(const struct bench *bench) {
     double tokens = rate(n_steps(bench->options), &bench->decode);
@@ -262,9 +273,7 @@ static int print_table(const struct bench *bench) {
     return FCT_EXIT_GOOD;
 }
 
-static int run(const void *command_options, struct fct_arguments arguments) {
-    (void)arguments;
-    const struct bench_options *options = command_options;
+static int run_free(const struct bench_options *options) {
     struct bench bench = {.options = options};
     fct_error err = {0};
     int code = FCT_EXIT_FAILURE, n_needed = options->depth + options->n_prompt + n_steps(options);
@@ -293,24 +302,94 @@ done:
     return code;
 }
 
+/* The result is told and kept also when it is not clean; the exit code then says so. */
+static int run_protocol(const struct bench_options *options, const char *path) {
+    fct_error err = {0};
+    json_t *result;
+    struct fct_model_choice model = options->model;
+    if (path) model.path = path;
+    struct fct_protocol_options protocol = {.model = &model,
+                                            .root = options->root ? options->root : "",
+                                            .power_command = options->power_command,
+                                            .cool_down = options->cool_down};
+    if (fct_protocol_run(&protocol, &result, &err) != FCT_OK) return fct_failure("bench", &err);
+    bool clean = json_is_true(json_object_get(result, "clean"));
+    char *page = fct_protocol_page(result, false, &err);
+    fct_status status = page ? FCT_OK : err.code;
+    if (!status && options->out) status = fct_protocol_write(result, options->out, &err);
+    if (!status && !options->json) fputs(page, stdout);
+    int code = status ? fct_failure("bench", &err) : FCT_EXIT_GOOD;
+    if (!status && options->json) code = fct_json_print("bench", json_incref(result));
+    fct_free(page);
+    json_decref(result);
+    if (code || clean) return code;
+    fprintf(stderr, "facet bench: this was not a clean run, so its figures are not to be quoted\n");
+    return FCT_EXIT_FAILURE;
+}
+
+static int run_compare(char *const *paths) {
+    fct_error err = {0};
+    json_t *a = fct_protocol_read(paths[0], &err), *b = NULL;
+    if (a) b = fct_protocol_read(paths[1], &err);
+    char *page = b ? fct_protocol_compare(a, b, &err) : NULL;
+    if (page) fputs(page, stdout);
+    fct_free(page);
+    json_decref(a);
+    json_decref(b);
+    return page ? FCT_EXIT_GOOD : fct_failure("bench", &err);
+}
+
+static bool has_own_sizes(const struct bench_options *options) {
+    return options->n_prompt != N_PROMPT || options->n_tokens != N_TOKENS || options->depth != 0 ||
+           options->repeats != REPEATS;
+}
+
+static int run(const void *command_options, struct fct_arguments arguments) {
+    const struct bench_options *options = command_options;
+    bool protocol = options->protocol;
+    if (options->compare && (protocol || options->out || options->json))
+        return fct_usage_error("bench", "--compare reads two results and measures nothing");
+    if (options->compare && arguments.n_values != 2)
+        return fct_usage_error("bench", "--compare takes two results, A.json and B.json");
+    if (options->compare) return run_compare(arguments.values);
+    if (!protocol && (options->out || options->power_command || options->root))
+        return fct_usage_error("bench", "-o, --power-command and --root belong to --protocol");
+    if (protocol && has_own_sizes(options))
+        return fct_usage_error("bench", "the protocol has its own prompts: -p, -n, -d and -r do "
+                                        "not go with it");
+    if (arguments.n_values > protocol)
+        return fct_usage_error("bench", "unexpected \"%s\"", arguments.values[protocol]);
+    if (protocol && options->model.path && arguments.n_values)
+        return fct_usage_error("bench", "the model is named twice, by -m and by \"%s\"",
+                               arguments.values[0]);
+    return protocol ? run_protocol(options, arguments.values[0]) : run_free(options);
+}
+
 static void set_defaults(void *command_options) {
     struct bench_options *options = command_options;
-    options->n_prompt = 512;
-    options->n_tokens = 64;
-    options->repeats = 3;
+    options->n_prompt = N_PROMPT;
+    options->n_tokens = N_TOKENS;
+    options->repeats = REPEATS;
+    options->cool_down = COOL_DOWN;
 }
 
 const struct fct_command fct_cmd_bench = {
     .name = "bench",
-    .synopsis = "[OPTIONS]",
+    .synopsis = "[OPTIONS] | --protocol [MODEL] [OPTIONS] | --compare A B",
     .summary = "measure speed, and what bounds it",
     .about =
         "Measures reading a prompt and writing an answer apart: tokens a second, time to the first "
         "token, weights read for a token and their share of the memory bandwidth that is measured "
         "in "
-        "the same run, load time and peak memory.",
+        "the same run, load time and peak memory.\n\n"
+        "With --protocol it measures what compares between machines and versions: five prompts "
+        "that the program brings along, three runs each, from a cold cache, 64 tokens an answer; "
+        "and joules for a token where something measures power (--power-command, the PMIC of a "
+        "Raspberry Pi 5, RAPL, a hwmon sensor). It watches temperature, clock, throttling and "
+        "other load, and a run that was disturbed is not called clean: it says why and ends with "
+        "exit code 1. --compare prints two results side by side.",
     .groups = groups,
-    .max_arguments = 0,
+    .max_arguments = 2,
     .options_bytes = sizeof(struct bench_options),
     .set_defaults = set_defaults,
     .run = run,

@@ -21,15 +21,6 @@ char *fct_conversation_text(const struct fct_conversation *c, fct_error *err) {
     return text;
 }
 
-static fct_status write_text(const char *path, const char *text, fct_error *err) {
-    fct_output *out = fct_output_new(path, strlen(text), err);
-    if (!out) return err ? err->code : FCT_ERR_IO;
-    fct_status status = fct_output_write(out, text, strlen(text), err);
-    if (!status) return fct_output_finish(out, err);
-    fct_output_free(out);
-    return status;
-}
-
 static bool is_json_name(const char *path) {
     size_t n = strlen(path);
     return n > 5 && strcmp(path + n - 5, ".json") == 0;
@@ -40,8 +31,8 @@ fct_status fct_conversation_save(const struct fct_conversation *c, const fct_ses
     bool only_text = is_json_name(path) || fct_session_describe(session).n_tokens == 0;
     char *text = fct_conversation_text(c, err);
     if (!text) return FCT_ERR_MEMORY;
-    fct_status status =
-        only_text ? write_text(path, text, err) : fct_session_save(session, path, text, err);
+    fct_status status = only_text ? fct_file_write(path, text, strlen(text), err)
+                                  : fct_session_save(session, path, text, err);
     free(text);
     return status;
 }

@@ -219,7 +219,8 @@ static bool find_pmic(fct_power_meter *meter) {
     int n_rails;
     meter->kind = FCT_METER_PMIC;
     if (!isfinite(ask_pmic(meter, &n_rails))) return false;
-    snprintf(meter->name, sizeof meter->name, "PMIC: %d rails of the board", n_rails);
+    snprintf(meter->name, sizeof meter->name, "PMIC: %d rail%s of the board", n_rails,
+             n_rails == 1 ? "" : "s");
     return true;
 }
 

@@ -151,6 +151,7 @@ fct_model_info fct_model_describe(const fct_model *model) {
         .architecture = model->config.family,
         .weights = weights ? weights : "unknown",
         .source = source ? source : "unknown",
+        .checksum = fct_pack_metadata(model->pack, FCT_KEY_CHECKSUM),
         .kernels = model->kernels->name,
         .memory = fct_placement_name(model->placement),
         .vocab_size = model->config.vocab_size,
