@@ -2,8 +2,8 @@
  * tables share.
  *
  * A table's file may bring its own score_block and value_block (and define FCT_OWN_ATTEND_BLOCKS
- * before it includes this); the order of operations is fixed by kernels.h, so the bits are the
- * same. */
+ * before it includes this), or score_blocks in place of the former (FCT_OWN_SCORE_BLOCKS too); the
+ * order of operations is fixed by kernels.h, so the bits are the same. */
 #ifndef FCT_KERNELS_ATTEND_OPS_H
 #define FCT_KERNELS_ATTEND_OPS_H
 

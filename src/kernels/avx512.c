@@ -87,18 +87,6 @@ INLINE void value_queries(enum fct_kv_type TYPE, int N, const void *values, int 
 
 #define FOR_QUERIES(TYPE, n, call, ...)                                                            \
     switch (n) {                                                                                   \
-    case 1:                                                                                        \
-        call(TYPE, 1, __VA_ARGS__);                                                                \
-        break;                                                                                     \
-    case 2:                                                                                        \
-        call(TYPE, 2, __VA_ARGS__);                                                                \
-        break;                                                                                     \
-    case 3:                                                                                        \
-        call(TYPE, 3, __VA_ARGS__);                                                                \
-        break;                                                                                     \
-    case 4:                                                                                        \
-        call(TYPE, 4, __VA_ARGS__);                                                                \
-        break;                                                                                     \
     case 5:                                                                                        \
         call(TYPE, 5, __VA_ARGS__);                                                                \
         break;                                                                                     \
@@ -111,15 +99,8 @@ INLINE void value_queries(enum fct_kv_type TYPE, int N, const void *values, int 
     case 8:                                                                                        \
         call(TYPE, 8, __VA_ARGS__);                                                                \
         break;                                                                                     \
-    }
-#define FOR_TYPES(type, n, call, ...)                                                              \
-    switch (type) {                                                                                \
-    case FCT_KV_TYPE_F32:                                                                          \
-        FOR_QUERIES(FCT_KV_TYPE_F32, n, call, __VA_ARGS__) break;                                  \
-    case FCT_KV_TYPE_F16:                                                                          \
-        FOR_QUERIES(FCT_KV_TYPE_F16, n, call, __VA_ARGS__) break;                                  \
-    case FCT_KV_TYPE_Q8:                                                                           \
-        FOR_QUERIES(FCT_KV_TYPE_Q8, n, call, __VA_ARGS__) break;                                   \
+    default:                                                                                       \
+        FOR_1_TO_4(TYPE, n, call, __VA_ARGS__)                                                     \
     }
 
 static void score_blocks(enum fct_kv_type type, const void *keys, int n_blocks, int head_dim,

@@ -55,30 +55,7 @@ INLINE void value_queries(enum fct_kv_type TYPE, int N, const void *values, int 
     }
 }
 
-#define FOR_QUERIES(TYPE, n, call, ...)                                                            \
-    switch (n) {                                                                                   \
-    case 1:                                                                                        \
-        call(TYPE, 1, __VA_ARGS__);                                                                \
-        break;                                                                                     \
-    case 2:                                                                                        \
-        call(TYPE, 2, __VA_ARGS__);                                                                \
-        break;                                                                                     \
-    case 3:                                                                                        \
-        call(TYPE, 3, __VA_ARGS__);                                                                \
-        break;                                                                                     \
-    default:                                                                                       \
-        call(TYPE, 4, __VA_ARGS__);                                                                \
-        break;                                                                                     \
-    }
-#define FOR_TYPES(type, n, call, ...)                                                              \
-    switch (type) {                                                                                \
-    case FCT_KV_TYPE_F32:                                                                          \
-        FOR_QUERIES(FCT_KV_TYPE_F32, n, call, __VA_ARGS__) break;                                  \
-    case FCT_KV_TYPE_F16:                                                                          \
-        FOR_QUERIES(FCT_KV_TYPE_F16, n, call, __VA_ARGS__) break;                                  \
-    case FCT_KV_TYPE_Q8:                                                                           \
-        FOR_QUERIES(FCT_KV_TYPE_Q8, n, call, __VA_ARGS__) break;                                   \
-    }
+#define FOR_QUERIES(TYPE, n, call, ...) FOR_1_TO_4(TYPE, n, call, __VA_ARGS__)
 
 static void score_block(enum fct_kv_type type, const void *keys, int head_dim, const float *queries,
                         int n, float *scores) {

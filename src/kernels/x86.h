@@ -17,4 +17,31 @@
 /* Four activations at any address. */
 typedef int32_t __attribute__((may_alias, aligned(1))) any_int32;
 
+/* call(TYPE, N, ...) with constants for the type of the cache and the number of queries; whoever
+ * uses FOR_TYPES says with FOR_QUERIES up to how many. */
+#define FOR_1_TO_4(TYPE, n, call, ...)                                                             \
+    switch (n) {                                                                                   \
+    case 1:                                                                                        \
+        call(TYPE, 1, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    case 2:                                                                                        \
+        call(TYPE, 2, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    case 3:                                                                                        \
+        call(TYPE, 3, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    default:                                                                                       \
+        call(TYPE, 4, __VA_ARGS__);                                                                \
+        break;                                                                                     \
+    }
+#define FOR_TYPES(type, n, call, ...)                                                              \
+    switch (type) {                                                                                \
+    case FCT_KV_TYPE_F32:                                                                          \
+        FOR_QUERIES(FCT_KV_TYPE_F32, n, call, __VA_ARGS__) break;                                  \
+    case FCT_KV_TYPE_F16:                                                                          \
+        FOR_QUERIES(FCT_KV_TYPE_F16, n, call, __VA_ARGS__) break;                                  \
+    case FCT_KV_TYPE_Q8:                                                                           \
+        FOR_QUERIES(FCT_KV_TYPE_Q8, n, call, __VA_ARGS__) break;                                   \
+    }
+
 #endif
