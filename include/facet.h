@@ -157,9 +157,27 @@ typedef struct fct_session_options {
     fct_activations activations;
 } fct_session_options;
 
+/* FCT_ERR_MEMORY, with the arithmetic, if this machine cannot hold weights, cache and scratch. With
+ * FCT_MEMORY_MAP weights do not count: what does not fit is read from the file again. */
 fct_session *fct_session_new(const fct_model *model, const fct_session_options *options,
                              fct_error *err);
 void fct_session_free(fct_session *session);
+
+/* What a session with these options (NULL: the defaults) would take, in bytes. */
+typedef struct fct_memory_needs {
+    uint64_t weights;  /* read for every token: they should stay in memory */
+    uint64_t tables;   /* looked up a row a token: they stay in the file */
+    uint64_t rows;     /* of them, in memory at a time */
+    uint64_t kv;       /* keys and values of the whole context, and copies to go back to */
+    uint64_t scratch;  /* to compute in */
+    uint64_t together; /* weights + rows + kv + scratch */
+    /* that this process can have now without swapping, its control group's limit counted; 0:
+     * unknown */
+    uint64_t available;
+    int context; /* positions */
+} fct_memory_needs;
+fct_status fct_model_needs(const fct_model *model, const fct_session_options *options,
+                           fct_memory_needs *out, fct_error *err);
 
 typedef struct fct_session_info {
     int context, batch, decode_threads, prefill_threads;

@@ -44,8 +44,7 @@ static long long group_cpus_1(const char *folder) {
     return n;
 }
 
-/* Version 2: memory.max is a number or "max". What is cached counts as used, though the kernel
- * would give it back: so what memory.stat calls inactive_file is added. */
+/* A number, or -1 for "max" and where there is none. */
 static long long number_in(const char *folder, const char *name) {
     char *text = read_value(folder, name);
     char *end = text;
@@ -55,28 +54,45 @@ static long long number_in(const char *folder, const char *name) {
     return value;
 }
 
-static long long inactive_file(const char *folder, const char *key) {
+/* The number behind key at the start of a line of memory.stat; 0 if there is none. */
+static long long statistic(const char *text, const char *key) {
+    size_t n = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (!strncmp(line, key, n) && line[n] == ' ') return atoll(line + n);
+    return 0;
+}
+
+/* What is cached of files counts as used, though the kernel gives it back when memory runs short:
+ * not only the inactive part of it, also what was read twice. */
+static long long cached_files(const char *folder, const char *inactive, const char *active) {
     char *text = read_value(folder, "memory.stat");
-    const char *at = text ? strstr(text, key) : NULL;
-    long long value = at ? atoll(at + strlen(key)) : 0;
+    long long value = statistic(text, inactive) + statistic(text, active);
     fct_free(text);
     return value;
 }
 
 static long long left_of(long long limit, long long used, long long cached) {
     if (limit < 0 || used < 0) return -1;
-    return used - cached >= limit ? 0 : limit - used + cached;
+    return used - cached >= limit ? 0 : cached > used ? limit : limit - used + cached;
 }
 
+/* Version 2: memory.max is a number or "max". */
+static long long group_limit_2(const char *folder) { return number_in(folder, "memory.max"); }
+
 static long long group_memory_2(const char *folder) {
-    return left_of(number_in(folder, "memory.max"), number_in(folder, "memory.current"),
-                   inactive_file(folder, "inactive_file "));
+    return left_of(group_limit_2(folder), number_in(folder, "memory.current"),
+                   cached_files(folder, "inactive_file", "active_file"));
+}
+
+/* Version 1 writes no limit as the largest number of whole pages. */
+static long long group_limit_1(const char *folder) {
+    long long limit = number_in(folder, "memory.limit_in_bytes");
+    return limit >= LLONG_MAX / 2 ? -1 : limit;
 }
 
 static long long group_memory_1(const char *folder) {
-    return left_of(number_in(folder, "memory.limit_in_bytes"),
-                   number_in(folder, "memory.usage_in_bytes"),
-                   inactive_file(folder, "total_inactive_file "));
+    return left_of(group_limit_1(folder), number_in(folder, "memory.usage_in_bytes"),
+                   cached_files(folder, "total_inactive_file", "total_active_file"));
 }
 
 /* What a controller's group says: -1 for no limit. */
@@ -114,6 +130,7 @@ struct controller {
 static const struct controller cpu = {
     "cpu", {"/cpu", "/cpu,cpuacct", "/cpuacct,cpu"}, group_cpus_1, group_cpus_2};
 static const struct controller memory = {"memory", {"/memory"}, group_memory_1, group_memory_2};
+static const struct controller memory_limit = {"memory", {"/memory"}, group_limit_1, group_limit_2};
 
 /* One line of /proc/self/cgroup, "number:controllers:path". */
 static long long line_value(char *line, const char *mount, const struct controller *controller) {
@@ -154,4 +171,8 @@ int fct_cgroup_cpus(const char *groups, const char *mount) {
 
 long long fct_cgroup_memory_left(const char *groups, const char *mount) {
     return value_of(groups, mount, &memory);
+}
+
+long long fct_cgroup_memory_limit(const char *groups, const char *mount) {
+    return value_of(groups, mount, &memory_limit);
 }

@@ -2,6 +2,7 @@
 #include "base/machine.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +15,47 @@
 /* The number of kilobytes behind key at the start of a line of text, in bytes; 0 if there is none.
  */
 static uint64_t kilobytes(const char *text, const char *key) {
-    const char *at = strstr(text, key);
+    const char *at = text;
+    while ((at = strstr(at, key)) && at != text && at[-1] != '\n') at++;
     return at ? strtoull(at + strlen(key), NULL, 10) * 1024 : 0;
 }
 
-uint64_t fct_memory_available(void) {
-    char *text = fct_file_read("/proc/meminfo", 1 << 16, NULL, NULL);
-    uint64_t available = text ? kilobytes(text, "MemAvailable:") : 0;
+/* A file of the system below root; NULL if it cannot be read. The caller frees. */
+static char *system_file(const char *root, const char *path) {
+    char full[PATH_MAX];
+    int n = snprintf(full, sizeof full, "%s%s", root, path);
+    return n > 0 && (size_t)n < sizeof full ? fct_file_read(full, 1 << 16, NULL, NULL) : NULL;
+}
+
+void fct_memory_read(const char *root, struct fct_memory_state *out) {
+    char mount[PATH_MAX];
+    *out = (struct fct_memory_state){.total = 0};
+    char *text = system_file(root, "/proc/meminfo");
+    if (text) {
+        out->total = kilobytes(text, "MemTotal:");
+        out->available = kilobytes(text, "MemAvailable:");
+        out->swap_total = kilobytes(text, "SwapTotal:");
+        out->swap_free = kilobytes(text, "SwapFree:");
+    }
     fct_free(text);
-    char *groups = fct_file_read("/proc/self/cgroup", 1 << 16, NULL, NULL);
-    long long left = groups ? fct_cgroup_memory_left(groups, "/sys/fs/cgroup") : -1;
+    char *groups = system_file(root, "/proc/self/cgroup");
+    int n = snprintf(mount, sizeof mount, "%s/sys/fs/cgroup", root);
+    bool known = groups && n > 0 && (size_t)n < sizeof mount;
+    long long limit = known ? fct_cgroup_memory_limit(groups, mount) : -1;
+    long long left = known ? fct_cgroup_memory_left(groups, mount) : -1;
     fct_free(groups);
-    return left >= 0 && (!available || (uint64_t)left < available) ? (uint64_t)left : available;
+    if (limit >= 0 && (!out->total || (uint64_t)limit < out->total))
+        out->group_limit = (uint64_t)limit;
+    if (left >= 0 && (!out->available || (uint64_t)left < out->available)) {
+        out->available = (uint64_t)left;
+        out->bound_by_group = true;
+    }
+}
+
+uint64_t fct_memory_available(void) {
+    struct fct_memory_state state;
+    fct_memory_read("", &state);
+    return state.available;
 }
 
 bool fct_page_sizes_of(const void *start, size_t n_bytes, struct fct_page_sizes *out) {

@@ -6,8 +6,19 @@
 
 enum { FCT_HUGE_PAGE = 2 << 20 };
 
-/* Memory that can be had without swapping, in bytes: MemAvailable, or what the control groups leave
- * if that is less. 0: unknown. */
+/* Memory in bytes; 0: unknown, or none. */
+struct fct_memory_state {
+    uint64_t total;
+    /* what can be had without swapping: MemAvailable, or what the control groups leave if that is
+     * less (bound_by_group) */
+    uint64_t available;
+    bool bound_by_group;
+    uint64_t group_limit; /* the lowest limit of the control groups, if it is below total */
+    uint64_t swap_total, swap_free;
+};
+/* root is "" for this machine, or a folder that stands for its root. */
+void fct_memory_read(const char *root, struct fct_memory_state *out);
+/* available of this machine. */
 uint64_t fct_memory_available(void);
 
 struct fct_page_sizes {

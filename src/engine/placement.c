@@ -206,6 +206,8 @@ void fct_placement_free(fct_placement *p) {
     free(p);
 }
 
+bool fct_placement_wants_memory(const fct_placement *p) { return p->memory != FCT_MEMORY_MAP; }
+
 size_t fct_placement_moved(const fct_placement *p, const uint8_t **moved_to) {
     size_t moved = atomic_load_explicit(&p->moved, memory_order_acquire);
     *moved_to = moved ? p->own : NULL;

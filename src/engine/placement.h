@@ -29,6 +29,9 @@ typedef struct fct_placement fct_placement;
 fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_error *err);
 void fct_placement_free(fct_placement *placement); /* stops the thread */
 
+/* Should the hot part stay in memory? Not if FCT_MEMORY_MAP was asked for. */
+bool fct_placement_wants_memory(const fct_placement *placement);
+
 /* How many bytes from the start of the hot part lie at *moved_to now; whole tensors only. Grows,
  * never shrinks. */
 size_t fct_placement_moved(const fct_placement *placement, const uint8_t **moved_to);

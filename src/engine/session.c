@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/machine.h"
 #include "base/memory.h"
 
 enum {
@@ -14,7 +13,6 @@ enum {
     MAX_BATCH = 4096,
     MAX_THREADS = 256,
     FEW_TOKENS = 8,
-    ROWS_AT_MOST = 256,      /* looked up before their pages are given back, up to 64 KiB each */
     BYTES_A_THREAD = 4 << 20 /* of weights, about 0.2 ms of reading */
 };
 
@@ -50,18 +48,6 @@ static enum fct_kv_type choose_kv(const fct_session *s, fct_kv kv) {
     return kv == FCT_KV_F32 ? FCT_KV_TYPE_F32 : kv == FCT_KV_Q8 ? FCT_KV_TYPE_Q8 : FCT_KV_TYPE_F16;
 }
 
-/* The cache is taken as it fills; a session that could not be filled is refused before it starts.
- */
-static fct_status check_memory(const fct_session *s, enum fct_kv_type kv, fct_error *err) {
-    uint64_t needed = fct_kv_cache_bytes(&s->model->config, kv, s->context, s->batch),
-             available = fct_memory_available();
-    if (!available || needed <= available) return FCT_OK;
-    return fct_fail(err, FCT_ERR_MEMORY,
-                    "a context of %d positions needs %.1f GB for keys and values, %.1f GB are "
-                    "available: make it smaller with -c, or the cache with --kv q8",
-                    s->context, (double)needed / 1e9, (double)available / 1e9);
-}
-
 /* Memory for marks is taken as they are made. */
 static fct_status prepare_marks(fct_session *s, fct_error *err) {
     size_t each = fct_round_up(fct_kv_snapshot_bytes(&s->cache, &s->model->config), 64);
@@ -73,8 +59,27 @@ static fct_status prepare_marks(fct_session *s, fct_error *err) {
     return s->mark_memory ? FCT_OK : FCT_ERR_MEMORY;
 }
 
-fct_session *fct_session_new(const fct_model *model, const fct_session_options *options,
-                             fct_error *err) {
+static fct_status reserve(fct_session *s, const fct_session_options *options, fct_error *err) {
+    const fct_model *model = s->model;
+    enum fct_kv_type kv = choose_kv(s, options->kv);
+    int n_threads = s->decode_threads > s->prefill_threads ? s->decode_threads : s->prefill_threads;
+    s->ids = fct_new_array((size_t)s->context, sizeof *s->ids, err);
+    if (!s->ids) return FCT_ERR_MEMORY;
+    fct_status status = fct_kv_cache_init(&s->cache, &model->config, kv, s->context, s->batch, err);
+    for (int i = 0; !status && i < model->config.n_layers; i++) {
+        s->cache.layers[i].static_key = model->weights.layers[i].key_scale;
+        s->cache.layers[i].static_value = model->weights.layers[i].value_scale;
+    }
+    if (!status) status = prepare_marks(s, err);
+    if (!status)
+        status =
+            fct_scratch_init(&s->scratch, &model->config, s->batch, n_threads, s->context, err);
+    if (!status) status = fct_sampler_init(&s->sampler, model->config.vocab_size, s->context, err);
+    return status;
+}
+
+fct_session *fct_session_reserve(const fct_model *model, const fct_session_options *options,
+                                 fct_error *err) {
     static const fct_session_options defaults;
     if (!options) options = &defaults;
     fct_session *s = fct_new(sizeof *s, err);
@@ -86,23 +91,19 @@ fct_session *fct_session_new(const fct_model *model, const fct_session_options *
     if (options->decode_threads) s->choice.chosen = options->decode_threads;
     s->float_activations = options->activations == FCT_ACTIVATIONS_F32 ||
                            (options->activations == FCT_ACTIVATIONS_AUTO && model->float_weights);
+    if (reserve(s, options, err) != FCT_OK) goto failed;
+    return s;
+failed:
+    fct_session_free(s);
+    return NULL;
+}
+
+fct_session *fct_session_new(const fct_model *model, const fct_session_options *options,
+                             fct_error *err) {
+    fct_session *s = fct_session_reserve(model, options, err);
+    if (!s) return NULL;
     int n_threads = s->decode_threads > s->prefill_threads ? s->decode_threads : s->prefill_threads;
-    s->ids = fct_new_array((size_t)s->context, sizeof *s->ids, err);
-    if (!s->ids) goto failed;
-    if (check_memory(s, choose_kv(s, options->kv), err) != FCT_OK) goto failed;
-    if (fct_kv_cache_init(&s->cache, &model->config, choose_kv(s, options->kv), s->context,
-                          s->batch, err) != FCT_OK)
-        goto failed;
-    for (int i = 0; i < model->config.n_layers; i++) {
-        s->cache.layers[i].static_key = model->weights.layers[i].key_scale;
-        s->cache.layers[i].static_value = model->weights.layers[i].value_scale;
-    }
-    if (prepare_marks(s, err) != FCT_OK) goto failed;
-    if (fct_scratch_init(&s->scratch, &model->config, s->batch, n_threads, s->context, err) !=
-        FCT_OK)
-        goto failed;
-    if (fct_sampler_init(&s->sampler, model->config.vocab_size, s->context, err) != FCT_OK)
-        goto failed;
+    if (fct_session_fits(s, err) != FCT_OK) goto failed;
     s->pool = fct_pool_new(n_threads, err);
     if (!s->pool) goto failed;
     return s;
@@ -181,7 +182,7 @@ static struct fct_pass pass_of(fct_session *s, const int *ids, int n_tokens,
 /* Pages of the lookup tables, now and then. */
 static void give_tables_back(fct_session *s, int n_tokens) {
     s->n_looked_up += n_tokens;
-    if (s->n_looked_up < ROWS_AT_MOST) return;
+    if (s->n_looked_up < FCT_ROWS_AT_MOST) return;
     fct_placement_forget_tables(s->model->placement);
     s->n_looked_up = 0;
 }

@@ -9,7 +9,10 @@
 #include "transformer/forward.h"
 #include "transformer/kv_snapshot.h"
 
-enum { FCT_MARKS = 8 }; /* places in a conversation that a session can cheaply go back to */
+enum {
+    FCT_MARKS = 8,         /* places in a conversation that a session can cheaply go back to */
+    FCT_ROWS_AT_MOST = 256 /* rows of tables looked up before their pages are given back */
+};
 
 struct fct_session {
     const fct_model *model;
@@ -34,6 +37,13 @@ struct fct_session {
     int n_looked_up;                   /* table rows since their pages were given back */
     struct fct_statistics *statistics; /* while calibrating; not owned */
 };
+
+/* A session as fct_session_new makes it, but without threads and not held against the memory that
+ * there is: to be looked at and freed. Address space is reserved, memory not yet taken. */
+fct_session *fct_session_reserve(const fct_model *model, const fct_session_options *options,
+                                 fct_error *err);
+/* FCT_ERR_MEMORY, with the arithmetic, if this machine cannot fill it (memory_needs.c). */
+fct_status fct_session_fits(const fct_session *session, fct_error *err);
 
 /* FCT_ERR_ARGUMENT or FCT_ERR_CONTEXT if the session cannot be made to hold these ids. */
 fct_status fct_session_check(const fct_session *session, const int *ids, int n_ids, fct_error *err);
