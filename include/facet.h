@@ -386,7 +386,7 @@ fct_status fct_verify(const char *path, const fct_model_options *options,
                       fct_error *err);
 
 /* Best read rate in bytes a second that n_threads reach together on this machine (2 MiB pages if
- * they are to be had). */
+ * they are to be had); 0: there is too little memory to measure with. */
 double fct_measure_bandwidth(int n_threads);
 
 /* Peak resident memory of this process in bytes, and the names of the kernel tables this CPU can

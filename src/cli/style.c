@@ -13,8 +13,10 @@ bool fct_is_terminal(int fd) {
 
 struct fct_style fct_style_for(int fd) {
     const char *refused = getenv("NO_COLOR");
-    if (!fct_is_terminal(fd) || (refused && *refused)) return (struct fct_style){"", "", "", ""};
-    return (struct fct_style){"\033[2m", "\033[1m", "\033[33m", "\033[0m"};
+    if (!fct_is_terminal(fd) || (refused && *refused))
+        return (struct fct_style){"", "", "", "", "", ""};
+    return (struct fct_style){"\033[2m", "\033[1m",  "\033[33m",
+                              "\033[0m", "\033[32m", "\033[1;31m"};
 }
 
 int fct_terminal_columns(int fd) {

@@ -6,7 +6,7 @@
 
 /* Escape sequences; all "" without colours. */
 struct fct_style {
-    const char *dim, *bold, *warning, *off;
+    const char *dim, *bold, *warning, *off, *good, *bad;
 };
 
 /* Is fd a terminal that understands escape sequences? */

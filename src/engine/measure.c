@@ -3,11 +3,18 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "facet.h"
 
-enum { PIECE = 1 << 16, PASSES = 6, AHEAD = 4096 / sizeof(uint64_t) };
+enum {
+    PIECE = 1 << 16,
+    PASSES = 6,
+    AHEAD = 4096 / sizeof(uint64_t),
+    MOST_BYTES = 512 << 20,
+    LEAST_BYTES = 64 << 20 /* many times the caches of small machines */
+};
 
 struct reading {
     const uint8_t *memory;
@@ -32,9 +39,17 @@ static void read_part(void *user, struct fct_team team) {
     for (int i = 0; i < 8; i++) r->sums[team.index] += sums[i];
 }
 
+/* At most a quarter of what is to be had; 0: too little to measure with. */
+static size_t bytes_to_read(void) {
+    uint64_t available = fct_memory_available();
+    size_t n_bytes = MOST_BYTES;
+    while (available && n_bytes > available / 4) n_bytes /= 2;
+    return n_bytes < LEAST_BYTES ? 0 : n_bytes;
+}
+
 double fct_measure_bandwidth(int n_threads) {
-    struct reading r = {.n_bytes = (size_t)512 << 20};
-    if (n_threads < 1 || n_threads > 256) return 0;
+    struct reading r = {.n_bytes = bytes_to_read()};
+    if (n_threads < 1 || n_threads > 256 || !r.n_bytes) return 0;
     uint8_t *memory = fct_pages_new(r.n_bytes, NULL);
     fct_pool *pool = fct_pool_new(n_threads, NULL);
     double best = 0;
