@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -30,8 +31,15 @@ struct pty {
     size_t n_shown, seen; /* the test has looked at the first `seen` bytes */
 };
 
-/* The child's side: the terminal becomes its own, on all streams but one that goes to a file. */
+/* The child's side: the terminal becomes its own, on all streams but one that goes to a file. Keys
+ * that are signals are so also where the test runs in the background of a script, whose children
+ * are born to ignore Ctrl+C. */
 static void pty_run(const char *terminal, const char *out_path, char *const *arguments) {
+    static const int keys[] = {SIGINT, SIGQUIT, SIGTSTP, SIGHUP};
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) signal(keys[i], SIG_DFL);
     setsid();
     int fd = open(terminal, O_RDWR);
     int out = out_path ? open(out_path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : fd;
@@ -91,15 +99,27 @@ static void pty_expect(struct pty *pty, const char *text) {
     pty->seen = (size_t)(found - pty->shown) + strlen(text);
 }
 
+/* Waits until the program reads keys one by one: what is typed before, the terminal would still turn
+ * into lines, and Ctrl+D into an end. The master tells the settings of the other side. */
+__attribute__((unused)) static void pty_expect_keys(struct pty *pty) {
+    struct termios settings;
+    for (int n_waits = 0;; n_waits += !pty_read(pty)) {
+        assert_int_equal(tcgetattr(pty->fd, &settings), 0);
+        if (!(settings.c_lflag & ICANON)) return;
+        if (n_waits == PTY_WAITS) pty_fail(pty, "the program never read single keys");
+    }
+}
+
 /* Did the text come anywhere so far? */
 __attribute__((unused)) static bool pty_showed(const struct pty *pty, const char *text) {
     return memmem(pty->shown, pty->n_shown, text, strlen(text)) != NULL;
 }
 
-/* Reads to the end of the program and returns its exit code. */
-static int pty_finish(struct pty *pty) {
+/* Reads to the end of the program, sending keys until it comes; returns its exit code. */
+static int pty_finish_sending(struct pty *pty, const char *keys) {
     int status;
     for (int n_waits = 0; waitpid(pty->pid, &status, WNOHANG) == 0;) {
+        if (*keys) pty_send(pty, keys);
         if (!pty_read(pty)) usleep(1000 * PTY_WAIT), n_waits++;
         if (n_waits == PTY_WAITS) pty_fail(pty, "the program did not end");
     }
@@ -108,5 +128,7 @@ static int pty_finish(struct pty *pty) {
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
+
+static int pty_finish(struct pty *pty) { return pty_finish_sending(pty, ""); }
 
 #endif
