@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """compare.py - facet against llama.cpp and LiteRT-LM in one run: A/B/A/B, ratios inside a round.
 
-usage: bench/compare.py [--quick] [--models short,full] [--rounds N] [--only TEXT] [--threads 2] [--out FOLDER]
+usage: bench/compare.py [--quick] [--models short,full] [--rounds N] [--deepest N] [--only TEXT] [--threads 2] [--out FOLDER]
 
 install_llama_cpp.sh, install_litert_lm.sh and make_models.sh have to run before; what they did not bring is left out and named.
 Writes compare.md, compare.svg and compare.json (every number of every run) into FOLDER. Other load on the machine makes the
@@ -100,6 +100,8 @@ class Comparison:
         for kind, size, quick, full in TASKS:
             if self.args.only and self.args.only not in f"{kind} {size}":
                 continue
+            if kind == "decode" and size > self.args.deepest:
+                continue
             rounds = quick if self.args.quick else full
             if self.args.rounds is not None:
                 rounds = min(rounds, self.args.rounds)
@@ -132,6 +134,7 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few rounds, nothing deep: some minutes; without it about an hour")
     parser.add_argument("--models", default="short,full", help="short, full, or both")
+    parser.add_argument("--deepest", type=int, default=32768, help="no answers behind more tokens than these")
     parser.add_argument("--rounds", type=int, help="at most so many rounds of each measurement")
     parser.add_argument("--only", help="only measurements whose name holds this, as in \"decode 0\" or first")
     parser.add_argument("--threads", type=int, default=2)
