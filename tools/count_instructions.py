@@ -52,4 +52,5 @@ def main():
               f" ({len(loop)} for {int(32 * blocks)}: {', '.join(f'{n} {kind}' for kind, n in kinds.most_common())})")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -60,8 +60,15 @@ static double mapped_share(const fct_placement *p) {
     return (double)sizes.huge / (double)sizes.resident;
 }
 
+/* Advice begins with a whole page. The hot part of a small file may not: the page before holds the
+ * end of the header, for which the advice is no worse. */
+static int advise(const fct_placement *p, size_t at, size_t n_bytes, int advice) {
+    size_t before = (uintptr_t)piece(p, at) % (uintptr_t)sysconf(_SC_PAGESIZE);
+    return madvise((uint8_t *)piece(p, at) - before, n_bytes + before, advice);
+}
+
 static void give_back(const fct_placement *p, size_t at, size_t n_bytes) {
-    madvise(piece(p, at), n_bytes, MADV_DONTNEED);
+    advise(p, at, n_bytes, MADV_DONTNEED);
 }
 
 static void drop_cached(const fct_placement *p, size_t at, size_t n_bytes) {
@@ -74,7 +81,7 @@ static void read_ahead(fct_placement *p) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (size_t at = 0; at < p->n_bytes && !atomic_load(&p->stop); at += FCT_HUGE_PAGE) {
         size_t n = piece_bytes(p, at);
-        if (madvise(piece(p, at), n, MADV_POPULATE_READ) == 0) continue;
+        if (advise(p, at, n, MADV_POPULATE_READ) == 0) continue;
         for (size_t i = 0; i < n; i += page) touch(p->hot + at + i);
     }
 }
@@ -184,7 +191,7 @@ fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_er
     if (find_ends(p, pack, err) != FCT_OK) goto failed;
     find_tables(p, pack);
     /* The advice comes before the first touch, or it comes too late. */
-    madvise(piece(p, 0), p->n_bytes, MADV_HUGEPAGE);
+    advise(p, 0, p->n_bytes, MADV_HUGEPAGE);
     p->started = pthread_create(&p->thread, NULL, work, p) == 0;
     return p;
 failed:
