@@ -102,8 +102,8 @@ static void pty_expect(struct pty *pty, const char *text) {
     pty->seen = (size_t)(found - pty->shown) + strlen(text);
 }
 
-/* Waits until the program reads keys one by one: what is typed before, the terminal would still turn
- * into lines, and Ctrl+D into an end. The master tells the settings of the other side. */
+/* Waits until the program reads keys one by one: what is typed before, the terminal would still
+ * turn into lines, and Ctrl+D into an end. The master tells the settings of the other side. */
 __attribute__((unused)) static void pty_expect_keys(struct pty *pty) {
     struct termios settings;
     for (int n_waits = 0;; n_waits += !pty_read(pty)) {
