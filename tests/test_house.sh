@@ -27,7 +27,8 @@ may_include() {
     convert) echo 'facet.h text/vocabulary.h pack/* kernels/blocks.h base/*' ;;
     server) echo 'facet.h base/*' ;;
     fetch) echo 'facet.h base/*' ;;
-    cli) echo 'facet.h base/* server/server.h fetch/fetch.h' ;;
+    deploy) echo 'facet.h base/*' ;;
+    cli) echo 'facet.h base/* server/server.h fetch/fetch.h deploy/deploy.h' ;;
     esac
 }
 includes() { # FILE

@@ -8,9 +8,10 @@
 #include "cli/standard_output.h"
 
 static const struct fct_command *const commands[] = {
-    &fct_cmd_pull,   &fct_cmd_convert, &fct_cmd_run,    &fct_cmd_chat,      &fct_cmd_verify,
-    &fct_cmd_bench,  &fct_cmd_doctor,  &fct_cmd_score,  &fct_cmd_calibrate, &fct_cmd_tokenize,
-    &fct_cmd_render, &fct_cmd_parse,   &fct_cmd_logits, &fct_cmd_info,      NULL,
+    &fct_cmd_pull,      &fct_cmd_convert,  &fct_cmd_run,    &fct_cmd_chat,
+    &fct_cmd_verify,    &fct_cmd_bench,    &fct_cmd_doctor, &fct_cmd_score,
+    &fct_cmd_calibrate, &fct_cmd_tokenize, &fct_cmd_render, &fct_cmd_parse,
+    &fct_cmd_logits,    &fct_cmd_info,     &fct_cmd_deploy, NULL,
 };
 
 static const struct fct_command *find_command(const char *name) {

@@ -1,0 +1,231 @@
+/* test_deploy_ssh.c - `facet deploy` over a real sshd on the loopback, whose link is cut and whose
+ * sender is killed. SKIP without sshd (openssh-server). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "cutting_proxy.h"
+#include "deploy_fixture.h"
+
+#define SSHD "/usr/sbin/sshd"
+#define MEGABYTE 1000000ull
+enum { SKIP = 77, PIECE = 4 << 20, HANDSHAKE = 100000, N_KILLS = 6 };
+
+static char port[16], key[128], known[128];
+static pid_t sshd;
+
+/* ---- an sshd of our own ---- */
+
+static bool make_key(const char *name) {
+    char command[512];
+    snprintf(command, sizeof command, "ssh-keygen -q -t ed25519 -N '' -f '%s'", scratch_path(name));
+    return system(command) == 0;
+}
+
+/* Its privileges are separated into this folder, which systemd makes elsewhere. */
+static bool may_run_sshd(void) {
+    return geteuid() != 0 || mkdir("/run/sshd", 0755) == 0 || access("/run/sshd", F_OK) == 0;
+}
+
+static bool write_configuration(int listen_port) {
+    FILE *file = fopen(scratch_path("sshd_config"), "w");
+    if (!file) return false;
+    fprintf(file,
+            "Port %d\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %s/user.pub\n"
+            "UsePAM no\nStrictModes no\nPidFile none\nPasswordAuthentication no\n"
+            "PermitRootLogin yes\n",
+            listen_port, scratch_folder, scratch_folder);
+    return fclose(file) == 0;
+}
+
+static int start(void **state) {
+    int listen_port = 0;
+    if (scratch_make(state) || !make_key("host") || !make_key("user") || !may_run_sshd()) return -1;
+    close(proxy_listen(&listen_port)); /* a port that is free */
+    if (!write_configuration(listen_port)) return -1;
+    const char *arguments[] = {SSHD, "-D", "-e", "-f", scratch_path("sshd_config"), NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 2, scratch_path("sshd_log"), O_WRONLY | O_CREAT,
+                                     0600);
+    if (posix_spawn(&sshd, SSHD, &actions, NULL, (char *const *)(uintptr_t)arguments, environ))
+        return -1;
+    posix_spawn_file_actions_destroy(&actions);
+    for (int i = 0, fd = -1; i < 200 && fd < 0; i++) {
+        const struct timespec moment = {0, 50000000};
+        if ((fd = proxy_connect(listen_port)) >= 0) close(fd);
+        if (fd < 0) nanosleep(&moment, NULL);
+    }
+    if (!proxy_start(listen_port)) return -1;
+    snprintf(port, sizeof port, "%d", proxy.port);
+    snprintf(key, sizeof key, "IdentityFile=%s/user", scratch_folder);
+    snprintf(known, sizeof known, "UserKnownHostsFile=%s/known", scratch_folder);
+    return 0;
+}
+
+static int stop(void **state) {
+    proxy_stop();
+    kill(sshd, SIGTERM);
+    waitpid(sshd, NULL, 0);
+    return scratch_remove(state);
+}
+
+#define OVER_SSH                                                                                   \
+    "127.0.0.1", "--port", port, "-o", key, "-o", known, "-o", "IdentitiesOnly=yes", "-o",         \
+        "StrictHostKeyChecking=accept-new", "-o", "LogLevel=ERROR", "--retry-delay", "0.1"
+
+static pid_t deploy_begin(const char *first, ...) {
+    va_list more;
+    va_start(more, first);
+    pid_t pid = deploy_start(first, more);
+    va_end(more);
+    return pid;
+}
+
+static uint64_t sent_since(uint64_t before) { return proxy.n_up - before; }
+
+/* ---- tests ---- */
+
+static void program_and_model_arrive_and_answer(void **state) {
+    (void)state;
+    char command[1024], answer[256] = "";
+    assert_ended(deploy(OVER_SSH, MODELS "/demo.facet", "--bin", scratch_path("far/bin"),
+                        "--folder", scratch_path("far/models"), NULL),
+                 0);
+    assert_same_file(deploy_program(), scratch_path("far/bin/facet"));
+    snprintf(command, sizeof command,
+             "'%s' run --quiet -m '%s' 'The capital of France is' 2>/dev/null",
+             scratch_path("far/bin/facet"), scratch_path("far/models/demo.facet"));
+    FILE *run = popen(command, "r");
+    assert_non_null(run);
+    assert_non_null(fgets(answer, sizeof answer, run));
+    assert_int_equal(pclose(run), 0);
+    assert_non_null(strstr(answer, "Paris"));
+}
+
+static void what_is_there_is_not_sent_again(void **state) {
+    (void)state;
+    struct stat before, after;
+    uint64_t sent = proxy.n_up;
+    assert_int_equal(stat(scratch_path("far/bin/facet"), &before), 0);
+    assert_ended(deploy(OVER_SSH, MODELS "/demo.facet", "--bin", scratch_path("far/bin"),
+                        "--folder", scratch_path("far/models"), NULL),
+                 0);
+    assert_int_equal(stat(scratch_path("far/bin/facet"), &after), 0);
+    assert_true(before.st_ino == after.st_ino && before.st_mtime == after.st_mtime);
+    assert_told("is there already");
+    assert_true(sent_since(sent) < HANDSHAKE);
+}
+
+static void a_link_that_is_cut_ten_times_costs_less_than_a_tenth(void **state) {
+    (void)state;
+    const uint64_t size = 200 * MEGABYTE;
+    const char *big = deploy_big_program("big", size);
+    uint64_t before = proxy.n_up;
+    proxy.n_cuts = 10;
+    proxy.n_cut = 0;
+    proxy.cut_every = size / 11;
+    assert_ended(deploy(OVER_SSH, "--no-model", "--program", big, "--bin", scratch_path("far/cut"),
+                        "--retries", "2", NULL),
+                 0);
+    assert_int_equal(proxy.n_cut, 10);
+    assert_same_file(big, scratch_path("far/cut/facet"));
+    print_message("%.1f MB were sent for %.1f MB\n", (double)sent_since(before) / 1e6,
+                  (double)size / 1e6);
+    assert_true(sent_since(before) < size / 10 * 11);
+    assert_told("again in");
+    remove(scratch_path("far/cut/facet"));
+}
+
+/* Looks at the final name at any time: it is not there, or it is whole. */
+static void a_sender_that_is_killed_goes_on_where_it_was(void **state) {
+    (void)state;
+    const uint64_t size = 60 * MEGABYTE;
+    const char *big = deploy_big_program("big", size);
+    const struct timespec moment = {0, 10000000};
+    char final[1024], part[1024];
+    snprintf(final, sizeof final, "%s", scratch_path("far/killed/facet"));
+    snprintf(part, sizeof part, "%s", scratch_path("far/killed/facet.part"));
+    uint64_t before = proxy.n_up;
+    int code = DEPLOY_KILLED;
+    for (int i = 1; i <= N_KILLS && code == DEPLOY_KILLED; i++) {
+        pid_t pid = deploy_begin(OVER_SSH, "--no-model", "--program", big, "--bin",
+                                 scratch_path("far/killed"), NULL);
+        for (int wait = 0; wait < 3000 && size_of(part) < (int64_t)size / (N_KILLS + 1) * i; wait++)
+            nanosleep(&moment, NULL);
+        kill(pid, SIGKILL);
+        code = deploy_wait(pid);
+        assert_int_equal(size_of(final), -1);
+    }
+    assert_int_equal(
+        deploy(OVER_SSH, "--no-model", "--program", big, "--bin", scratch_path("far/killed"), NULL),
+        0);
+    assert_same_file(big, final);
+    assert_int_equal(size_of(part), -1);
+    print_message("%.1f MB were sent for %.1f MB\n", (double)sent_since(before) / 1e6,
+                  (double)size / 1e6);
+    assert_true(sent_since(before) < size / 10 * 11 + N_KILLS * (uint64_t)HANDSHAKE);
+}
+
+static void damage_costs_the_pieces_that_have_it(void **state) {
+    (void)state;
+    const uint64_t size = 40 * MEGABYTE;
+    const char *big = deploy_big_program("big", size);
+    char part[1024];
+    snprintf(part, sizeof part, "%s", scratch_path("far/bin/facet.part"));
+    remove(scratch_path("far/bin/facet"));
+    copy_begin(big, part, 30 * MEGABYTE);
+    flip_byte(part, 9 * MEGABYTE);      /* in the middle */
+    flip_byte(part, 30 * MEGABYTE - 1); /* and at the end */
+    uint64_t before = proxy.n_up;
+    assert_int_equal(
+        deploy(OVER_SSH, "--no-model", "--program", big, "--bin", scratch_path("far/bin"), NULL),
+        0);
+    assert_same_file(big, scratch_path("far/bin/facet"));
+    assert_true(sent_since(before) > size / 4);
+    assert_true(sent_since(before) < size / 4 + 2 * (uint64_t)PIECE + HANDSHAKE);
+
+    before = proxy.n_up; /* another build, alike but for one place and its length */
+    flip_byte(big, 21 * MEGABYTE);
+    assert_int_equal(truncate(big, 41 * MEGABYTE), 0);
+    assert_int_equal(
+        deploy(OVER_SSH, "--no-model", "--program", big, "--bin", scratch_path("far/bin"), NULL),
+        0);
+    assert_same_file(big, scratch_path("far/bin/facet"));
+    assert_true(sent_since(before) < 3 * (uint64_t)PIECE + HANDSHAKE);
+}
+
+static void who_is_not_let_in_is_told_by_ssh(void **state) {
+    (void)state;
+    assert_ended(deploy("127.0.0.1", "--port", port, "-o", known, "-o", "BatchMode=yes", "-o",
+                        "IdentityFile=/dev/null", "-o", "IdentitiesOnly=yes", "-o",
+                        "IdentityAgent=none", "--no-model", "--program", deploy_program(), NULL),
+                 DEPLOY_FAILURE);
+    assert_told("Permission denied");
+    proxy.n_cuts = 0;
+    assert_int_equal(
+        deploy("127.0.0.1", "--port", "1", "--no-model", "--program", deploy_program(), NULL),
+        DEPLOY_FAILURE);
+    assert_told("Connection refused");
+}
+
+int main(void) {
+    if (access(SSHD, X_OK) || !deploy_is_native()) {
+        printf("SKIP: %s\n",
+               deploy_is_native() ? "there is no " SSHD : "built for another machine");
+        return SKIP;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(program_and_model_arrive_and_answer),
+        cmocka_unit_test(what_is_there_is_not_sent_again),
+        cmocka_unit_test(a_link_that_is_cut_ten_times_costs_less_than_a_tenth),
+        cmocka_unit_test(a_sender_that_is_killed_goes_on_where_it_was),
+        cmocka_unit_test(damage_costs_the_pieces_that_have_it),
+        cmocka_unit_test(who_is_not_let_in_is_told_by_ssh),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
