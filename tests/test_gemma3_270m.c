@@ -55,49 +55,165 @@ static double logprob(const json_t *step, size_t rank) {
     return json_number_value(json_object_get(json_array_get(step, rank), "logprob"));
 }
 
-/* At each step, after the ids listed so far: the best id is the listed one, unless llama.cpp itself
- * preferred it by less than margin. Returns how many steps were decided. */
-static int check_entry(fct_session *session, const json_t *entry, int n_vocab, double margin,
-                       int *n_wrong) {
-    int ids[CHUNK], answer[CHUNK], n_decided = 0;
+/* Calls check at each step of the reference, with the logits behind the ids listed so far. */
+struct step {
+    const char *prompt;
+    int entry, number;    /* which prompt, which id of its answer */
+    int listed;           /* the id of llama.cpp with the file's weights and int8 activations, */
+    double margin;        /* by which it is better than the next, */
+    int float_best;       /* and with its own float arithmetic, of F32 weights */
+    const json_t *floats; /* its three best [id, log-probability] then */
+    const float *logits;
+    int n_vocab, best; /* facet's */
+};
+typedef void (*step_check)(const struct step *step, void *user);
+
+static void check_entry(fct_session *session, const json_t *entry, const json_t *floats,
+                        struct step *step, step_check check, void *user) {
+    int ids[CHUNK], answer[CHUNK];
     int n = read_ids(json_object_get(entry, "prompt_ids"), ids),
         n_answer = read_ids(json_object_get(entry, "ids"), answer);
-    for (int i = 0; i < n_answer; i++) {
-        const json_t *step = json_array_get(json_object_get(entry, "top3"), (size_t)i);
+    step->prompt = json_string_value(json_object_get(entry, "prompt"));
+    assert_int_equal(json_array_size(floats), n_answer);
+    for (step->number = 0; step->number < n_answer; step->number++) {
+        size_t i = (size_t)step->number;
+        const json_t *top = json_array_get(json_object_get(entry, "top3"), i);
         fct_error err;
         if (fct_session_prefill(session, ids, n, &err) != FCT_OK) fail_msg("%s", err.message);
-        int best = best_of(fct_session_logits(session), n_vocab);
-        ids[n++] = answer[i];
-        if (logprob(step, 0) - logprob(step, 1) <= margin) continue;
-        n_decided++;
-        if (best == answer[i]) continue;
-        (*n_wrong)++;
-        print_message("\"%s\", step %d: %d, not %d (margin %.3f)\n",
-                      json_string_value(json_object_get(entry, "prompt")), i, best, answer[i],
-                      logprob(step, 0) - logprob(step, 1));
+        ids[n++] = step->listed = answer[i];
+        step->margin = logprob(top, 0) - logprob(top, 1);
+        step->floats = json_array_get(floats, i);
+        step->float_best =
+            (int)json_integer_value(json_array_get(json_array_get(step->floats, 0), 0));
+        step->logits = fct_session_logits(session);
+        step->best = best_of(step->logits, step->n_vocab);
+        check(step, user);
     }
-    return n_decided;
 }
 
-/* llama.cpp rounds activations to int8. With the file's weights as floats it differs from this list
- * at margins up to 0.25 itself (as facet does in f32, with the same ids), and so do two of its
- * builds from each other: within that the list says nothing about exact arithmetic. facet's own
- * int8 activations add to it in q8. */
-static void check_ids(const char *weights, double margin, int least, int most_wrong) {
+static void check_steps(const char *weights, step_check check, void *user) {
     fct_model *model = open_model(weights);
     fct_session *session = open_session(model, FCT_ACTIVATIONS_AUTO);
-    json_t *reference = json_load_file(TEST_DATA "/gguf/gemma3-270m.json", 0, NULL);
-    const json_t *entries = json_object_get(reference, "entries");
-    int n_vocab = fct_model_describe(model).vocab_size, n_decided = 0, n_wrong = 0;
+    json_t *reference = json_load_file(TEST_DATA "/gguf/gemma3-270m.json", 0, NULL),
+           *floats = json_load_file(TEST_DATA "/gguf/gemma3-270m-f32.json", 0, NULL);
+    const json_t *entries = json_object_get(reference, "entries"),
+                 *float_entries = json_object_get(floats, "entries");
+    struct step step = {.n_vocab = fct_model_describe(model).vocab_size};
     assert_int_equal(json_array_size(entries), 10);
-    for (size_t i = 0; i < json_array_size(entries); i++)
-        n_decided += check_entry(session, json_array_get(entries, i), n_vocab, margin, &n_wrong);
-    print_message("%s: %d of %d decided steps differ\n", weights, n_wrong, n_decided);
-    assert_true(n_decided >= least);
-    assert_true(n_wrong <= most_wrong);
+    assert_int_equal(json_array_size(float_entries), 10);
+    for (; step.entry < 10; step.entry++)
+        check_entry(session, json_array_get(entries, (size_t)step.entry),
+                    json_array_get(float_entries, (size_t)step.entry), &step, check, user);
     json_decref(reference);
+    json_decref(floats);
     fct_session_free(session);
     fct_model_free(model);
+}
+
+/* ---- float against float ---- */
+
+static double log_sum(const float *logits, int n_vocab) {
+    double max = (double)logits[best_of(logits, n_vocab)], sum = 0;
+    for (int i = 0; i < n_vocab; i++) sum += exp((double)logits[i] - max);
+    return max + log(sum);
+}
+
+struct difference {
+    int n_steps;
+    double largest;
+};
+
+static void compare_step(const struct step *step, void *user) {
+    struct difference *d = user;
+    double sum = log_sum(step->logits, step->n_vocab);
+    assert_int_equal(step->best, step->float_best);
+    for (size_t rank = 0; rank < 3; rank++) {
+        const json_t *best = json_array_get(step->floats, rank);
+        int id = (int)json_integer_value(json_array_get(best, 0));
+        double theirs = json_number_value(json_array_get(best, 1)),
+               off = fabs((double)step->logits[id] - sum - theirs);
+        if (off > d->largest) d->largest = off;
+    }
+    d->n_steps++;
+}
+
+/* 4.6e-5 was measured, of which 0.5e-5 is the rounding of the list; an error of the network (the
+ * scale of embeddings or attention, a RoPE base, a window, an epsilon) shows from 1e-3 on. */
+static void f32_is_llama_cpp_in_f32(void **state) {
+    (void)state;
+    struct difference d = {0};
+    check_steps("f32", compare_step, &d);
+    print_message("%d steps, largest difference %.6f\n", d.n_steps, d.largest);
+    assert_int_equal(d.n_steps, 240);
+    assert_true(d.largest < 2e-4);
+}
+
+/* ---- against the file as llama.cpp runs it, activations in int8 ---- */
+
+/* Steps at which llama.cpp itself, with the same weights and float arithmetic, prefers another id
+ * than in the list, though its margin there is above 0.1. */
+static const struct known {
+    int entry, number, listed, float_best;
+} known[] = {
+    {1, 0, 3953, 2268},
+    {5, 12, 121186, 2034},
+    {9, 3, 840, 999},
+    {9, 20, 7591, 506},
+};
+enum { N_KNOWN = sizeof known / sizeof *known };
+
+static const struct known *find_known(const struct step *step) {
+    for (size_t i = 0; i < N_KNOWN; i++)
+        if (known[i].entry == step->entry && known[i].number == step->number) return &known[i];
+    return NULL;
+}
+
+struct choices {
+    int n_decided, n_known, n_wrong;
+};
+
+static void report(const struct step *step, const char *what) {
+    print_message("\"%s\", step %d: %d, not %d (margin %.3f): %s\n", step->prompt, step->number,
+                  step->best, step->listed, step->margin, what);
+}
+
+static void check_choice(const struct step *step, void *user) {
+    struct choices *choices = user;
+    const struct known *exception = find_known(step);
+    if (step->margin <= 0.1) return;
+    choices->n_decided++;
+    if (exception) {
+        assert_int_equal(step->listed, exception->listed);
+        assert_int_equal(step->float_best, exception->float_best);
+    } else {
+        assert_int_equal(step->listed, step->float_best);
+    }
+    if (step->best == step->listed) return;
+    bool excused = exception && step->best == exception->float_best;
+    report(step, excused ? "as llama.cpp in float" : "wrong");
+    *(excused ? &choices->n_known : &choices->n_wrong) += 1;
+}
+
+static struct choices choose(const char *weights) {
+    struct choices choices = {0};
+    check_steps(weights, check_choice, &choices);
+    print_message("%s: of %d decided steps %d differ as known, %d otherwise\n", weights,
+                  choices.n_decided, choices.n_known, choices.n_wrong);
+    assert_int_equal(choices.n_decided, 229);
+    return choices;
+}
+
+static void f32_chooses_what_llama_cpp_chose(void **state) {
+    (void)state;
+    struct choices choices = choose("f32");
+    assert_int_equal(choices.n_known, N_KNOWN);
+    assert_int_equal(choices.n_wrong, 0);
+}
+
+static void q8_chooses_what_llama_cpp_chose(void **state) {
+    (void)state;
+    /* 15 were measured, all of them the activations' one int8 scale a token. */
+    assert_true(choose("q8").n_wrong <= 15);
 }
 
 /* Ids of a text, <bos> first; the caller frees. */
@@ -133,15 +249,6 @@ static void prompts_become_the_ids_of_the_reference(void **state) {
     fct_model_free(model);
 }
 
-static void q8_chooses_what_llama_cpp_chose(void **state) {
-    (void)state;
-    check_ids("q8", 0.1, 200, 18); /* 8 %; 11 of 229 were measured */
-}
-static void f32_chooses_what_llama_cpp_chose(void **state) {
-    (void)state;
-    check_ids("f32", 0.25, 200, 0);
-}
-
 /* ---- perplexity ---- */
 
 struct scoring {
@@ -154,9 +261,7 @@ struct scoring {
 static bool count(void *user, int position, const float *logits) {
     struct scoring *s = user;
     if (position < CHUNK / 2 || position == CHUNK - 1) return true;
-    double max = (double)logits[best_of(logits, s->n_vocab)], sum = 0;
-    for (int i = 0; i < s->n_vocab; i++) sum += exp((double)logits[i] - max);
-    s->sum += max + log(sum) - (double)logits[s->ids[position + 1]];
+    s->sum += log_sum(logits, s->n_vocab) - (double)logits[s->ids[position + 1]];
     s->n_counted++;
     return true;
 }
@@ -197,10 +302,13 @@ static double perplexity(const char *weights, fct_activations activations) {
     return exp(s.sum / s.n_counted);
 }
 
-/* 13.906 by llama.cpp with the file's own weights. */
+/* 13.906 by llama.cpp with the file's own weights, 13.82908 with F32 weights and float arithmetic.
+ */
 static void perplexity_in_f32_is_llama_cpps(void **state) {
     (void)state;
-    assert_true(fabs(perplexity("f32", FCT_ACTIVATIONS_AUTO) / 13.906 - 1) < 0.01);
+    double found = perplexity("f32", FCT_ACTIVATIONS_AUTO);
+    assert_true(fabs(found / 13.906 - 1) < 0.01);
+    assert_true(fabs(found - 13.82908) < 0.001);
 }
 static void perplexity_in_q8_stays_close(void **state) {
     (void)state;
@@ -212,6 +320,7 @@ int main(void) {
         cmocka_unit_test(prompts_become_the_ids_of_the_reference),
         cmocka_unit_test(q8_chooses_what_llama_cpp_chose),
         cmocka_unit_test(perplexity_in_q8_stays_close),
+        cmocka_unit_test(f32_is_llama_cpp_in_f32),
         cmocka_unit_test(f32_chooses_what_llama_cpp_chose),
         cmocka_unit_test(perplexity_in_f32_is_llama_cpps),
     };

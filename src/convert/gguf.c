@@ -219,6 +219,8 @@ static int compare_offsets(const void *a, const void *b) {
 /* Every tensor within the file, and none in another. */
 static fct_status place_tensors(const struct parsing *p) {
     struct fct_gguf *g = p->gguf;
+    if (g->n_tensors && g->data_start > p->size)
+        return fct_fail(p->err, FCT_ERR_FORMAT, "%s: is cut off before its data", p->path);
     if (g->n_tensors) qsort(g->tensors, g->n_tensors, sizeof *g->tensors, compare_offsets);
     uint64_t end = 0, room = p->size > g->data_start ? p->size - g->data_start : 0;
     for (size_t i = 0; i < g->n_tensors; i++) {
