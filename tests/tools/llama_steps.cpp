@@ -50,7 +50,8 @@ static void print_best(const float *logits) {
     std::iota(order.begin(), order.end(), 0);
     std::partial_sort(order.begin(), order.begin() + 5, order.end(),
                       [&](int a, int b) { return logits[a] > logits[b]; });
-    for (int k = 0; k < 5; k++) std::printf(" %d %.5f", order[k], logits[order[k]] - log_sum(logits));
+    for (int k = 0; k < 5; k++)
+        std::printf(" %d %.5f", order[k], logits[order[k]] - log_sum(logits));
 }
 
 /* Lines: how many ids the prompt has, its ids, the answer's. */
