@@ -146,6 +146,7 @@ static fct_status run_prompt(struct bench *bench, int place, fct_error *err) {
     fct_progress_clear(&bench->progress);
     fct_cool_down(bench->options->root, bench->options->cool_down, bench->options->model->quiet,
                   &prompt->cooled);
+    fct_progress_begin(&bench->progress, bench->options->model->quiet, false); /* a new estimate */
     fct_load_mark_set(bench->options->root, &begin);
     for (int run = 0; run < FCT_PROTOCOL_RUNS; run++) {
         fct_generation generation = {0};
