@@ -78,6 +78,9 @@ typedef struct fct_model_info {
     uint64_t file_bytes;
     /* weights read for one decoded token at depth 0, all layers and the head */
     uint64_t bytes_per_token;
+    /* of the file: what every token reads, and how much of that has come from storage by now (all
+     * of it, unless this is a cold start) */
+    uint64_t hot_bytes, hot_bytes_read;
     double load_seconds;
     double huge_page_share; /* of the hot weights, 0 .. 1; -1: unknown */
 } fct_model_info;

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cli/chat_state.h"
 #include "cli/interrupt.h"
+#include "cli/loading.h"
 #include "cli/progress.h"
 
 /* What the callbacks of the generation need. */
@@ -30,7 +31,7 @@ static bool write_thought(void *user, const char *text, size_t n_bytes) {
 
 static bool show_reading(void *user, int n_done, int n_total) {
     struct turn *turn = user;
-    fct_progress_update(&turn->progress, "reading", (uint64_t)n_done, (uint64_t)n_total);
+    fct_loading_update(&turn->progress, turn->chat->model, n_done, n_total);
     return !fct_interrupted();
 }
 

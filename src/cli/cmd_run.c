@@ -10,6 +10,7 @@
 #include "cli/format_choice.h"
 #include "cli/interrupt.h"
 #include "cli/json_output.h"
+#include "cli/loading.h"
 #include "cli/model_choice.h"
 #include "cli/progress.h"
 #include "cli/run_prompt.h"
@@ -72,6 +73,7 @@ struct running {
 
 /* What the callbacks of the generation need to write the answer out. */
 struct answer {
+    const fct_model *model;
     struct fct_answer_stream stream;
     struct fct_progress progress;
     bool ids;
@@ -98,8 +100,7 @@ static bool write_thought(void *user, const char *text, size_t n_bytes) {
 
 static bool show_reading(void *user, int n_done, int n_total) {
     struct answer *answer = user;
-    fct_progress_update(&answer->progress, "reading the prompt", (uint64_t)n_done,
-                        (uint64_t)n_total);
+    fct_loading_update(&answer->progress, answer->model, n_done, n_total);
     return !fct_interrupted();
 }
 
@@ -197,7 +198,7 @@ static fct_status answer_prompt(const struct run_options *options, struct runnin
                                 const struct fct_id_list *prompt, fct_error *err) {
     const fct_model *model = run->model;
     fct_session *session = run->session;
-    struct answer answer = {.ids = options->ids && !options->json};
+    struct answer answer = {.model = model, .ids = options->ids && !options->json};
     fct_generation generation = {0};
     fct_generate_options generate = generation_for(options, run, &answer);
     bool shows_thoughts =

@@ -48,14 +48,17 @@ static fct_status refuse(const fct_memory_needs *needs, bool weights, fct_error 
                         needs->context, (double)needs->kv / 1e9,
                         (double)(needs->rows + needs->scratch) / 1e9,
                         (double)needs->available / 1e9, what_bounds());
+    bool smaller_helps = needs->together - needs->kv <= needs->available;
     return fct_fail(err, FCT_ERR_MEMORY,
                     "%.2f GB of weights + %.2f GB for keys and values of %d positions + %.2f GB to "
-                    "compute in = %.2f GB, but only %.2f GB of memory are available%s: make the "
-                    "context smaller with -c, the cache with --kv q8, or run it with --memory map, "
-                    "which reads from the file again, for every token, what does not fit",
+                    "compute in = %.2f GB, but only %.2f GB of memory are available%s: %s--memory "
+                    "map runs it all the same, and reads from the file again, for every token, "
+                    "what does not fit",
                     (double)needs->weights / 1e9, (double)needs->kv / 1e9, needs->context,
                     (double)(needs->rows + needs->scratch) / 1e9, (double)needs->together / 1e9,
-                    (double)needs->available / 1e9, what_bounds());
+                    (double)needs->available / 1e9, what_bounds(),
+                    smaller_helps ? "make the context smaller with -c, or the cache with --kv q8; "
+                                  : "");
 }
 
 /* Weights that have moved into memory of our own are no longer available; those in the map are,

@@ -147,6 +147,9 @@ void fct_model_free(fct_model *model) {
 fct_model_info fct_model_describe(const fct_model *model) {
     const char *weights = fct_pack_metadata(model->pack, "weights"),
                *source = fct_pack_metadata(model->pack, "source");
+    const uint8_t *hot;
+    size_t hot_bytes;
+    fct_pack_hot(model->pack, &hot, &hot_bytes);
     return (fct_model_info){
         .architecture = model->config.family,
         .weights = weights ? weights : "unknown",
@@ -163,6 +166,8 @@ fct_model_info fct_model_describe(const fct_model *model) {
         .has_expected = fct_pack_metadata(model->pack, "expected") != NULL,
         .file_bytes = fct_pack_size(model->pack),
         .bytes_per_token = model->weights.bytes_per_token,
+        .hot_bytes = hot_bytes,
+        .hot_bytes_read = fct_placement_n_read(model->placement),
         .load_seconds = model->load_seconds,
         .huge_page_share = fct_placement_huge_share(model->placement),
     };

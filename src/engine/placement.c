@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -38,7 +39,9 @@ struct fct_placement {
     uint8_t *own; /* where they move to, or NULL */
     pthread_t thread;
     bool started;
+    bool cold; /* not in memory when it was opened: it is read once, in order, before its use */
     atomic_bool stop, done;
+    atomic_size_t n_read; /* of the hot part, from its start */
     atomic_size_t moved;
     atomic_int per_mille; /* in huge pages; -1: unknown */
 };
@@ -81,9 +84,22 @@ static void read_ahead(fct_placement *p) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (size_t at = 0; at < p->n_bytes && !atomic_load(&p->stop); at += FCT_HUGE_PAGE) {
         size_t n = piece_bytes(p, at);
-        if (advise(p, at, n, MADV_POPULATE_READ) == 0) continue;
-        for (size_t i = 0; i < n; i += page) touch(p->hot + at + i);
+        if (advise(p, at, n, MADV_POPULATE_READ) != 0)
+            for (size_t i = 0; i < n; i += page) touch(p->hot + at + i);
+        atomic_store_explicit(&p->n_read, at + n, memory_order_release);
     }
+}
+
+/* Looks at one page of each piece: half of them missing is a cold start. The kernel tells only who
+ * owns the file or may write it; to others all of it is there. */
+static bool is_cold(const fct_placement *p) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), n_pieces = 0, n_missing = 0;
+    for (size_t at = 0; at < p->n_bytes; at += FCT_HUGE_PAGE, n_pieces++) {
+        unsigned char there = 1;
+        uint8_t *middle = piece(p, at + piece_bytes(p, at) / 2);
+        n_missing += mincore(middle - (uintptr_t)middle % page, 1, &there) == 0 && !(there & 1);
+    }
+    return n_missing * 2 > n_pieces;
 }
 
 /* Copies tensor by tensor; what is behind goes back to the kernel, so that there are never two
@@ -94,6 +110,7 @@ static void move(fct_placement *p) {
     for (size_t i = 0; i < p->n_ends && !atomic_load(&p->stop); i++) {
         memcpy(p->own + at, p->hot + at, p->ends[i] - at);
         at = p->ends[i];
+        if (at > atomic_load(&p->n_read)) atomic_store(&p->n_read, at);
         atomic_store_explicit(&p->moved, at, memory_order_release);
         give_back(p, 0, at / FCT_HUGE_PAGE * FCT_HUGE_PAGE);
     }
@@ -121,6 +138,12 @@ static void read_small_again(fct_placement *p) {
     }
 }
 
+/* More than memory holds would be thrown out again before it is used. */
+static bool fits(const fct_placement *p) {
+    uint64_t available = fct_memory_available();
+    return !available || available > p->n_bytes;
+}
+
 static bool should_move(const fct_placement *p) {
     if (p->memory == FCT_MEMORY_HUGE) return true;
     uint64_t available = fct_memory_available();
@@ -139,8 +162,9 @@ static void note_share(fct_placement *p) {
 static void *work(void *user) {
     fct_placement *p = user;
     bool possible = fct_huge_pages_possible();
-    if (p->memory != FCT_MEMORY_HUGE) read_ahead(p);
-    if (possible && p->memory == FCT_MEMORY_AUTO && mapped_share(p) < huge_enough)
+    if (p->memory != FCT_MEMORY_HUGE && (!p->cold || fits(p))) read_ahead(p);
+    /* What was just read under the advice would come in the same pages again. */
+    if (possible && !p->cold && p->memory == FCT_MEMORY_AUTO && mapped_share(p) < huge_enough)
         read_small_again(p);
     if (possible && should_move(p) && !atomic_load(&p->stop))
         p->own = fct_pages_new(p->n_bytes, NULL);
@@ -190,6 +214,7 @@ fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_er
     if (p->fd < 0 || p->n_bytes < (size_t)FCT_HUGE_PAGE) return p;
     if (find_ends(p, pack, err) != FCT_OK) goto failed;
     find_tables(p, pack);
+    p->cold = is_cold(p);
     /* The advice comes before the first touch, or it comes too late. */
     advise(p, 0, p->n_bytes, MADV_HUGEPAGE);
     p->started = pthread_create(&p->thread, NULL, work, p) == 0;
@@ -223,6 +248,21 @@ size_t fct_placement_moved(const fct_placement *p, const uint8_t **moved_to) {
 
 void fct_placement_forget_tables(const fct_placement *p) {
     if (p->n_table_bytes) madvise((void *)(uintptr_t)p->tables, p->n_table_bytes, MADV_DONTNEED);
+}
+
+bool fct_placement_wait(const fct_placement *p, size_t n_bytes, double seconds) {
+    const struct timespec step = {.tv_nsec = 2000000};
+    double start = fct_seconds();
+    while (fct_placement_n_read(p) < n_bytes) {
+        if (fct_seconds() - start >= seconds) return false;
+        nanosleep(&step, NULL);
+    }
+    return true;
+}
+
+size_t fct_placement_n_read(const fct_placement *p) {
+    if (!p->cold || fct_placement_done(p)) return p->n_bytes;
+    return atomic_load_explicit(&p->n_read, memory_order_acquire);
 }
 
 bool fct_placement_done(const fct_placement *p) { return !p->started || atomic_load(&p->done); }

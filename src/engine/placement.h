@@ -21,7 +21,8 @@
  * then, and follow at their next pass.
  *
  * The thread also reads the hot part ahead of its use, in order: a cold start is bound by what the
- * disk reads in sequence. */
+ * disk reads in sequence. So that it stays in order, sessions do not touch what it has not reached
+ * (fct_placement_wait). */
 typedef struct fct_placement fct_placement;
 
 /* The pack must outlive the placement. A pack over memory (the embedded demo) has nothing to place.
@@ -47,6 +48,12 @@ double fct_placement_huge_share(const fct_placement *placement);
 /* Gives back the pages of the lookup tables: a row is read once, but the kernel maps its
  * surroundings with it. */
 void fct_placement_forget_tables(const fct_placement *placement);
+
+/* How many bytes from the start of the hot part have come from storage: all, if they were in memory
+ * when the file was opened, or are not read ahead. */
+size_t fct_placement_n_read(const fct_placement *placement);
+/* Waits until the first n_bytes of the hot part have; false if they have not after so long. */
+bool fct_placement_wait(const fct_placement *placement, size_t n_bytes, double seconds);
 
 /* Has the thread done what it will do? */
 bool fct_placement_done(const fct_placement *placement);

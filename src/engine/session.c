@@ -209,6 +209,29 @@ static fct_status stop_reading(fct_session *s, fct_error *err) {
                     wanted);
 }
 
+/* How much of the hot part, which lies in the order of its use, a pass goes through. A prompt but
+ * for its end passes the layers that own keys and values. */
+static size_t hot_bytes_of(const fct_session *s, bool last) {
+    const struct fct_config *config = &s->model->config;
+    const uint8_t *hot;
+    size_t n_bytes;
+    fct_pack_hot(s->model->pack, &hot, &n_bytes);
+    if (last || config->first_shared_layer >= config->n_layers) return n_bytes;
+    const uint8_t *next = s->model->weights.layers[config->first_shared_layer].q.matrix.data;
+    return next > hot && next < hot + n_bytes ? (size_t)(next - hot) : n_bytes;
+}
+
+/* On a cold start: until storage has given what the pass reads. False: reading (may be NULL) said
+ * stop. */
+static bool await_weights(const fct_session *s, bool last, bool (*reading)(void *, int, int),
+                          void *user, int n_done, int n_total) {
+    static const double asked_after = 0.05;
+    size_t n_bytes = hot_bytes_of(s, last);
+    while (!fct_placement_wait(s->model->placement, n_bytes, asked_after))
+        if (reading && !reading(user, n_done, n_total)) return false;
+    return true;
+}
+
 /* Reads s->ids from where the cache ends. */
 static fct_status read_rest(fct_session *s, bool (*reading)(void *, int, int), void *user,
                             fct_error *err) {
@@ -217,6 +240,8 @@ static fct_status read_rest(fct_session *s, bool (*reading)(void *, int, int), v
         int at = s->cache.n_tokens, n = s->n_ids - at < s->batch ? s->n_ids - at : s->batch;
         if (reading && !reading(user, at - first, s->n_ids - first)) return stop_reading(s, err);
         bool last = at + n == s->n_ids;
+        if (!await_weights(s, last, reading, user, at - first, s->n_ids - first))
+            return stop_reading(s, err);
         struct fct_pass pass = pass_of(s, s->ids + at, n, last ? FCT_WANT_LAST : FCT_WANT_CACHE);
         int n_threads;
         fct_status status = run_pass(s, &pass, &n_threads, err);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -183,6 +184,9 @@ fct_pack *fct_pack_open(const char *path, fct_error *err) {
     if (fct_map_open(&pack->mapping, path, err)) goto failed;
     pack->data = pack->mapping.data;
     pack->size = pack->mapping.size;
+    /* The header comes in one piece, though its padding is looked at from the end. */
+    posix_madvise((void *)(uintptr_t)pack->data,
+                  pack->size < FCT_PACK_ALIGN ? pack->size : FCT_PACK_ALIGN, POSIX_MADV_WILLNEED);
     if (read_pack(pack, err)) goto failed;
     return pack;
 failed:
