@@ -482,9 +482,11 @@ static fct_vocabulary *read_vocabulary(const char *path, uint8_t **block) {
     struct fct_config config;
     fct_error err;
     size_t n_bytes;
+    int n_restored;
     fct_source *source = open_source(path, &config);
-    if (source->read_vocabulary(source, block, &n_bytes, &err) != FCT_OK)
+    if (source->read_vocabulary(source, block, &n_bytes, &n_restored, &err) != FCT_OK)
         fail_msg("%s", err.message);
+    assert_int_equal(n_restored, 0);
     fct_source_free(source);
     fct_vocabulary *vocabulary = fct_vocabulary_open(*block, n_bytes, &err);
     if (!vocabulary) fail_msg("%s", err.message);

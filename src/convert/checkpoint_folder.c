@@ -110,9 +110,10 @@ static float norm_shift(const fct_source *source) {
 }
 
 static fct_status read_vocabulary(const fct_source *source, uint8_t **block, size_t *n_bytes,
-                                  fct_error *err) {
+                                  int *n_restored, fct_error *err) {
     *block = NULL;
     *n_bytes = 0;
+    *n_restored = 0;
     char *path = fct_path_join(source->path, "tokenizer.json", err);
     if (!path) return FCT_ERR_MEMORY;
     fct_status status = FCT_OK;

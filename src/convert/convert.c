@@ -231,9 +231,13 @@ static fct_status read_options(struct conversion *c) {
 
 static fct_status read_vocabulary(struct conversion *c) {
     c->chat = "none";
-    fct_status status =
-        c->source->read_vocabulary(c->source, &c->vocabulary, &c->vocabulary_bytes, c->err);
+    int n_restored;
+    fct_status status = c->source->read_vocabulary(c->source, &c->vocabulary, &c->vocabulary_bytes,
+                                                   &n_restored, c->err);
     if (status != FCT_OK || !c->vocabulary) return status;
+    if (n_restored)
+        note(c, "%d pieces of the vocabulary had lost their byte order mark and have it again",
+             n_restored);
     fct_vocabulary *vocabulary = fct_vocabulary_open(c->vocabulary, c->vocabulary_bytes, c->err);
     if (!vocabulary) return FCT_ERR_FORMAT;
     if (fct_vocabulary_control(vocabulary, "<|turn>") >= 0)

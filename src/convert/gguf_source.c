@@ -339,9 +339,10 @@ static fct_status read_table_rows(const fct_source *source, const struct fct_sou
 }
 
 static fct_status read_vocabulary(const fct_source *source, uint8_t **block, size_t *n_bytes,
-                                  fct_error *err) {
+                                  int *n_restored, fct_error *err) {
     const struct files *files = source->own;
-    return fct_gguf_vocabulary_read(&files->parts[0].gguf, source->path, block, n_bytes, err);
+    return fct_gguf_vocabulary_read(&files->parts[0].gguf, source->path, block, n_bytes, n_restored,
+                                    err);
 }
 
 static bool holds_file(const fct_source *source, const char *path) {

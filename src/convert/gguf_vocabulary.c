@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "convert/gguf_marks.h"
 #include "convert/gguf_merges.h"
 #include "text/vocabulary.h"
 
@@ -23,7 +24,9 @@ struct reader {
     const char *path;
     bool gemma4; /* else Gemma 3's */
     int n_pieces;
-    char *text; /* of all pieces */
+    char *text;          /* of all pieces */
+    char *restored_text; /* of the n_restored that had lost a byte order mark */
+    int n_restored;
     const char **pieces;
     bool *control, *matched, *mergeable;
     float *scores;
@@ -98,7 +101,8 @@ static fct_status read_pieces(struct reader *r, const struct fct_gguf_value *tok
     if (!r->text || !r->pieces || !r->control || !r->matched || !r->mergeable || !r->scores)
         return FCT_ERR_MEMORY;
     copy_pieces(r, tokens);
-    return FCT_OK;
+    return fct_gguf_restore_marks(r->pieces, r->n_pieces, &r->restored_text, &r->n_restored,
+                                  r->err);
 }
 
 /* ---- what each piece is ---- */
@@ -158,13 +162,22 @@ static fct_status sort_pieces(struct reader *r) {
 
 /* ---- merges ---- */
 
+static bool find_merge(const struct reader *r, const fct_piece_index *index, const char *text,
+                       int ids[2]) {
+    return fct_piece_index_split(index, text, ids) &&
+           (!r->n_restored ||
+            fct_piece_index_join(index, r->pieces[ids[0]], r->pieces[ids[1]]) >= 0);
+}
+
+/* What makes no piece as it stands may have lost a byte order mark, as pieces have. */
 static fct_status read_merge(const struct reader *r, const fct_piece_index *index, const char *text,
                              size_t n, int ids[2]) {
-    char merge[2048];
-    if (n < sizeof merge && !memchr(text, 0, n)) {
-        memcpy(merge, text, n);
-        merge[n] = 0;
-        if (fct_piece_index_split(index, merge, ids)) return FCT_OK;
+    char merge[2048] = FCT_BYTE_ORDER_MARK, *plain = merge + strlen(FCT_BYTE_ORDER_MARK);
+    if (n < sizeof merge - strlen(FCT_BYTE_ORDER_MARK) && !memchr(text, 0, n)) {
+        memcpy(plain, text, n);
+        plain[n] = 0;
+        if (find_merge(r, index, plain, ids) || (r->n_restored && find_merge(r, index, merge, ids)))
+            return FCT_OK;
     }
     return fct_fail(r->err, FCT_ERR_FORMAT,
                     "%s: tokenizer.ggml.merges[%zu] is not two pieces of the vocabulary", r->path,
@@ -236,18 +249,21 @@ static fct_status build(const struct reader *r, uint8_t **block, size_t *n_bytes
 }
 
 fct_status fct_gguf_vocabulary_read(const struct fct_gguf *gguf, const char *path, uint8_t **block,
-                                    size_t *n_bytes, fct_error *err) {
+                                    size_t *n_bytes, int *n_restored, fct_error *err) {
     struct reader r = {.gguf = gguf, .path = path, .err = err};
     const struct fct_gguf_value *tokens = fct_gguf_find(gguf, TOKENS);
     *block = NULL;
     *n_bytes = 0;
+    *n_restored = 0;
     if (!tokens) return FCT_OK;
     fct_status status = check_model(&r);
     if (status == FCT_OK) status = read_pieces(&r, tokens);
     if (status == FCT_OK) status = sort_pieces(&r);
     if (status == FCT_OK) status = find_merges(&r);
     if (status == FCT_OK) status = build(&r, block, n_bytes);
+    *n_restored = r.n_restored;
     fct_free(r.text);
+    fct_free(r.restored_text);
     fct_free(r.pieces);
     fct_free(r.control);
     fct_free(r.matched);

@@ -62,9 +62,10 @@ struct fct_source {
     fct_status (*read_table_rows)(const fct_source *source, const struct fct_source_tensor *tensor,
                                   uint64_t first_row, int n_rows, uint8_t *rows, fct_error *err);
     /* The vocabulary's block (text/vocabulary.h), the caller's (fct_free); NULL and FCT_OK if the
-     * source has none. */
+     * source has none. *n_restored: how many pieces had lost a byte order mark and have it again.
+     */
     fct_status (*read_vocabulary)(const fct_source *source, uint8_t **block, size_t *n_bytes,
-                                  fct_error *err);
+                                  int *n_restored, fct_error *err);
     /* Is the file at path one of those that the tensors lie in? */
     bool (*holds_file)(const fct_source *source, const char *path);
     void (*free)(fct_source *source); /* all of it */

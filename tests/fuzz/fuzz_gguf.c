@@ -57,13 +57,14 @@ static void make(const struct fct_gguf *gguf) {
     fct_error err = {0};
     uint8_t *block;
     size_t n_bytes;
+    int n_restored;
     json_t *config = fct_gguf_config(gguf, &tensors, "fuzz", &err);
     if (!config && !err.message[0]) abort();
     json_decref(config);
     json_decref(fct_gguf_generation(gguf));
     fct_gguf_find_token(gguf, "<bos>");
     err = (fct_error){0};
-    fct_status status = fct_gguf_vocabulary_read(gguf, "fuzz", &block, &n_bytes, &err);
+    fct_status status = fct_gguf_vocabulary_read(gguf, "fuzz", &block, &n_bytes, &n_restored, &err);
     if (status != FCT_OK && !err.message[0]) abort();
     if (status == FCT_OK && block) {
         fct_vocabulary *vocabulary = fct_vocabulary_open(block, n_bytes, NULL);
