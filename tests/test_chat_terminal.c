@@ -1,6 +1,6 @@
 /* test_chat_terminal.c - facet chat on a terminal: typing, history, pasting, Ctrl+C and Ctrl+D,
  * other sizes. Faults F65 and F66 among others. */
-#include "pty.h"
+#include "chat_pty.h"
 
 #include <jansson.h>
 #include <sys/stat.h>
@@ -9,28 +9,18 @@
 #define FRANCE "The capital of France is"
 #define UP "\033[A"
 
-static char home[64], kept[96];
+static char kept[96];
 
 static int set_up(void **state) {
     (void)state;
-    strcpy(home, "/tmp/facet-chat-XXXXXX");
-    assert_non_null(mkdtemp(home));
+    make_home();
     snprintf(kept, sizeof kept, "%s/kept.json", home);
-    setenv("HOME", home, 1);
-    setenv("TERM", "xterm", 1);
-    setenv("LC_ALL", "C.UTF-8", 1);
-    unsetenv("XDG_STATE_HOME");
-    unsetenv("XDG_DATA_HOME");
-    unsetenv("NO_COLOR");
-    unsetenv("FACET_MODEL");
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf %s", home);
-    return system(command);
+    return remove_home();
 }
 
 #define CHAT "facet", "chat", "-t", "1", "-m", MODELS "/demo.facet", "--temperature", "0"
@@ -38,23 +28,10 @@ static int tear_down(void **state) {
     pty_start(columns, NULL, (char *const[]){CHAT, __VA_ARGS__ __VA_OPT__(, ) NULL})
 #define ENDLESS "-n", "0", "--logit-bias", "1500=1000"
 
-/* Waits for the prompt, where the terminal is asked to tell pasted text from typed, and until keys
- * are read there. */
-static void prompt(struct pty *pty) {
-    pty_expect(pty, "\033[?2004h");
-    pty_expect(pty, ">");
-    pty_expect_keys(pty);
-}
-
-/* The same where the lines of a block go on. */
+/* Waits for the prompt of a block that goes on. */
 static void more(struct pty *pty) {
     pty_expect(pty, "\033[2m.");
     pty_expect_keys(pty);
-}
-
-static void type(struct pty *pty, const char *line) {
-    pty_send(pty, line);
-    pty_send(pty, "\r");
 }
 
 /* The content of the n-th message, by way of /save; static memory. */
@@ -72,11 +49,6 @@ static const char *message(struct pty *pty, size_t n) {
     snprintf(content, sizeof content, "%s", text);
     json_decref(file);
     return content;
-}
-
-static void end(struct pty *pty) {
-    type(pty, "/quit");
-    assert_int_equal(pty_finish(pty), 0);
 }
 
 static void what_is_typed_is_answered(void **state) {
