@@ -104,6 +104,11 @@ says 'there is no system message'
 chat 0 '/set tokens 2\nThe capital of France is\n/set temperature 0.5\n/set\n'
 is 'The capital'
 says 'temperature       0.5'
+chat 0 '/set stop Par\nThe capital of France is\n/set\n/set stop -\n/retry\n' --stop capital
+is "The capital of France is **
+$paris"
+says 'stop              Par'
+says 'stop is off from now on'
 chat 0 '/think on\n/think 5\n/think fold\n'
 says 'thinking is on, at most 5 tokens; thoughts are folded to one line'
 printf '\357\273\277The capital of\r\n' >"$folder/text"

@@ -81,4 +81,20 @@ is_like "$n$n"
 ends 1 chat -t 1 -m "$demo" --temperature 0 -n 2 --schema "$folder/number" <"$folder/questions"
 says 'ended by length before its JSON was complete'
 
+# /set changes the form; what cannot be held changes nothing.
+printf '%s\n' "$question" "/set format schema $folder/number" "$question" '/set format xml' "/set format schema $folder/pattern" \
+    '/set format schema' '/set format' "$question" '/set' '/set format text' "$question" >"$folder/commands"
+ends 1 chat -t 1 -m "$demo" --temperature 0 <"$folder/commands"
+is_like ".*Paris.*$n$n.*Paris.*"
+says "format            schema $folder/number"
+says '/set format: "xml" is not one of text, json, schema FILE'
+says "'pattern' is not supported"
+says '/set format schema: the name of a file must follow'
+says '/set format: a value must follow'
+printf '%s\n' '/set format json' "$question" >"$folder/commands"
+ends 0 chat -t 1 -m "$demo" --temperature 0 --schema "$folder/number" <"$folder/commands"
+if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys; json.load(sys.stdin)' <"$out" || fail 'the answer is not JSON'
+fi
+
 [ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }

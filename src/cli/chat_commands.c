@@ -129,7 +129,7 @@ static const struct command commands[] = {
     {"think", "[on|off|fold|show|hide|N]", "thinking; how thoughts are shown; at most N tokens",
      fct_chat_think},
     {"thought", "", "the last answer's thought in full", thought},
-    {"set", "[NAME VALUE]", "show or change settings, such as temperature", fct_chat_set},
+    {"set", "[NAME VALUE]", "show or change settings, such as temperature or format", fct_chat_set},
     {"read", "FILE", "put the text of a file in front of the next question", fct_chat_read_file},
     {"save", "NAME", "keep the conversation", fct_chat_save},
     {"load", "NAME", "take a kept conversation up again", fct_chat_load},

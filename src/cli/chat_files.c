@@ -17,8 +17,7 @@ static void fail(struct fct_chat *chat, const fct_error *err) {
     fct_chat_warn(chat, "%s", err->message);
 }
 
-/* "~/notes.txt" as a shell has it. The caller frees. */
-static char *expand(const char *path, fct_error *err) {
+char *fct_chat_path(const char *path, fct_error *err) {
     const char *home = getenv("HOME");
     bool in_home = strncmp(path, "~/", 2) == 0 && home;
     return in_home ? fct_path_join(home, path + 2, err) : fct_copy_text(path, strlen(path), err);
@@ -56,7 +55,7 @@ void fct_chat_read_file(struct fct_chat *chat, const char *argument) {
         fail(chat, &err);
         return;
     }
-    char *path = expand(argument, &err);
+    char *path = fct_chat_path(argument, &err);
     if (!path || attach(chat, path, &n_ids, &err) != FCT_OK)
         fail(chat, &err);
     else
@@ -70,7 +69,7 @@ static char *conversation_path(const char *command, const char *name, fct_error 
     if (!*name)
         return fct_fail_null(err, FCT_ERR_ARGUMENT, "%s: a name must follow, or a path with a /",
                              command);
-    if (strchr(name, '/')) return expand(name, err);
+    if (strchr(name, '/')) return fct_chat_path(name, err);
     if (name[0] == '.')
         return fct_fail_null(err, FCT_ERR_ARGUMENT, "%s: a name does not begin with a point",
                              command);

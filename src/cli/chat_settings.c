@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "cli/chat_state.h"
 
 /* Options that hold one number or choice; lists belong to the command line. */
@@ -28,6 +30,19 @@ static const struct fct_option *find_option(struct fct_chat *chat, const char *n
     return NULL;
 }
 
+/* The form of answers, and where they stop. */
+static void show_texts(const struct fct_chat *chat) {
+    const struct fct_chat_options *options = &chat->options;
+    const char *schema = options->format.schema;
+    fct_chat_explain(chat, "format", "%s%s",
+                     schema                   ? "schema "
+                     : options->format.format ? "json"
+                                              : "text",
+                     schema ? schema : "");
+    for (size_t i = 0; i < options->stops.n_texts; i++)
+        fct_chat_explain(chat, "stop", "%s", options->stops.texts[i]);
+}
+
 static void show_settings(const struct fct_chat *chat) {
     static const char *const policies[] = {"stop", "roll"}, *const shown[] = {"hide", "fold",
                                                                               "show"};
@@ -48,29 +63,90 @@ static void show_settings(const struct fct_chat *chat) {
     fct_chat_explain(chat, "frequency-penalty", "%g", (double)sampling.frequency_penalty);
     fct_chat_explain(chat, "seed", "%llu%s", (unsigned long long)sampling.seed,
                      sampling.seed ? "" : " (another one each time)");
+    show_texts(chat);
+}
+
+/* text, json, or schema FILE. What cannot be held changes nothing. */
+static fct_status set_format(struct fct_chat *chat, const char *value, fct_error *err) {
+    struct fct_format_choice choice = {.format = strcmp(value, "json") == 0};
+    fct_constraint *constraint;
+    char *schema = NULL;
+    const char *file = value + strlen("schema");
+    if (strncmp(value, "schema", strlen("schema")) == 0 && strchr(" \t", *file)) {
+        file += strspn(file, " \t");
+        if (!*file)
+            return fct_fail(err, FCT_ERR_ARGUMENT, "format schema: the name of a file must follow");
+        schema = fct_chat_path(file, err);
+        if (!schema) return FCT_ERR_MEMORY;
+        choice.schema = schema;
+    } else if (!choice.format && strcmp(value, "text") != 0) {
+        return fct_fail(err, FCT_ERR_ARGUMENT,
+                        "format: \"%s\" is not one of text, json, schema FILE", value);
+    }
+    fct_status status = fct_format_choice_constraint(&choice, chat->model, &constraint, err);
+    if (status) {
+        fct_free(schema);
+        return status;
+    }
+    fct_constraint_free(chat->constraint);
+    fct_free(chat->schema);
+    chat->constraint = constraint;
+    chat->schema = schema;
+    chat->options.format = choice;
+    return FCT_OK;
+}
+
+/* The one text that ends an answer; "-": none does. */
+static fct_status set_stop(struct fct_chat *chat, const char *value, fct_error *err) {
+    struct fct_text_list *stops = &chat->options.stops;
+    char *stop = fct_copy_text(value, strlen(value), err);
+    if (!stop) return FCT_ERR_MEMORY;
+    fct_free(chat->stop);
+    chat->stop = stop;
+    stops->texts = chat->stops;
+    stops->n_texts = strcmp(stop, "-") != 0;
+    stops->texts[0] = stop;
+    return FCT_OK;
+}
+
+/* Sets what is called name[0 .. n); *known: there is such a setting. */
+static fct_status set_named(struct fct_chat *chat, const char *name, size_t n, const char *value,
+                            bool *known, fct_error *err) {
+    static const struct {
+        const char *name;
+        fct_status (*set)(struct fct_chat *chat, const char *value, fct_error *err);
+    } texts[] = {{"format", set_format}, {"stop", set_stop}};
+    void *field;
+    const struct fct_option *option = find_option(chat, name, n, &field);
+    *known = true;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strlen(texts[i].name) == n && memcmp(texts[i].name, name, n) == 0)
+            return *value
+                       ? texts[i].set(chat, value, err)
+                       : fct_fail(err, FCT_ERR_ARGUMENT, "%s: a value must follow", texts[i].name);
+    *known = option != NULL;
+    if (!option) return FCT_ERR_ARGUMENT;
+    if (!*value) return fct_fail(err, FCT_ERR_ARGUMENT, "%s: a value must follow", option->name);
+    return fct_option_set(option, option->name, field, value, err);
 }
 
 void fct_chat_set(struct fct_chat *chat, const char *argument) {
     size_t n = strcspn(argument, " \t=");
     const char *value = argument + n + strspn(argument + n, " \t=");
-    void *field;
+    bool known;
     fct_error err = {0};
     if (!*argument) {
         show_settings(chat);
-        return;
-    }
-    const struct fct_option *option = find_option(chat, argument, n, &field);
-    if (!option || !*value) {
-        chat->failed = true;
-        fct_chat_warn(chat,
-                      option ? "/set %.*s: a value must follow"
-                             : "/set: there is no setting \"%.*s\"; /set lists them",
-                      (int)(n < 40 ? n : 40), argument);
-    } else if (fct_option_set(option, option->name, field, value, &err) != FCT_OK) {
-        chat->failed = true;
-        fct_chat_warn(chat, "/set %s", err.message);
+    } else if (set_named(chat, argument, n, value, &known, &err) == FCT_OK) {
+        fct_chat_note(chat, "%.*s is %s from now on", (int)n, argument,
+                      strcmp(value, "-") == 0 ? "off" : value);
     } else {
-        fct_chat_note(chat, "%s is %s from now on", option->name, value);
+        chat->failed = true;
+        if (known)
+            fct_chat_warn(chat, "/set %s", err.message);
+        else
+            fct_chat_warn(chat, "/set: there is no setting \"%.*s\"; /set lists them",
+                          (int)(n < 40 ? n : 40), argument);
     }
 }
 

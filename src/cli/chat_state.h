@@ -29,6 +29,9 @@ struct fct_chat {
     fct_model *model;
     fct_session *session;
     fct_constraint *constraint; /* on all answers; NULL: none */
+    /* What /set says of them, or NULL; the options point here then. */
+    char *schema, *stop;
+    const char *stops[1];
     struct fct_conversation conversation;
     fct_line_edit *edit;    /* NULL: prompts come from a pipe or a file */
     struct fct_style style; /* of stderr */
@@ -92,6 +95,8 @@ void fct_chat_think(struct fct_chat *chat, const char *argument);
 void fct_chat_read_file(struct fct_chat *chat, const char *argument);
 void fct_chat_save(struct fct_chat *chat, const char *argument);
 void fct_chat_load(struct fct_chat *chat, const char *argument);
+/* "~/notes.txt" as a shell has it; the caller's. */
+char *fct_chat_path(const char *path, fct_error *err);
 /* The conversation in this file, with what the session held if that can be taken. */
 fct_status fct_chat_take_up(struct fct_chat *chat, const char *path, fct_error *err);
 

@@ -262,6 +262,8 @@ static int run(const void *command_options, struct fct_arguments arguments) {
     fct_free(chat.attached);
     fct_free(chat.draft);
     fct_free(chat.thought);
+    fct_free(chat.schema);
+    fct_free(chat.stop);
     fct_free(history);
     return code;
 }
