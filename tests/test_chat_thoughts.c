@@ -97,7 +97,7 @@ static void a_hidden_thought_leaves_nothing(void **state) {
 }
 
 /* The thought is closed by the token that ends it, which counts as one of it. (The script's label
- * ends in a byte token, which is certain only with the token behind it: that one is not counted.) */
+ * ends in a byte token, which is certain only with the token behind it: that one does not count.) */
 static void a_budget_closes_the_thought(void **state) {
     (void)state;
     struct pty pty = start(&thinker, "--think-tokens", "2");
