@@ -1,7 +1,8 @@
-/* scripted_answer.h - for tests of the program: options that make a model say a given answer. Each of
- * its ids is biased to be likelier than the next one, and the repetition penalty takes away what
- * was said, so the answer comes token by token through the program's own sampling. No id may come
- * twice: a piece that does is written with byte tokens. */
+/* scripted_answer.h - for tests: options of the program that make a model say a given answer.
+ *
+ * Each of its ids is biased to be likelier than the next one, and the repetition penalty takes away
+ * what was said, so the answer comes token by token through the program's own sampling. No id may
+ * come twice: a piece that does is written with byte tokens. */
 #ifndef SCRIPTED_ANSWER_H
 #define SCRIPTED_ANSWER_H
 

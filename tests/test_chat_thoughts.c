@@ -96,8 +96,8 @@ static void a_hidden_thought_leaves_nothing(void **state) {
     end(&pty);
 }
 
-/* The thought is closed by the token that ends it, which counts as one of it. (The script's label
- * ends in a byte token, which is certain only with the token behind it: that one does not count.) */
+/* The thought is closed by the token that ends it, which counts as one of it. The script's label
+ * ends in a byte token, which is certain only with the token behind it: that one does not count. */
 static void a_budget_closes_the_thought(void **state) {
     (void)state;
     struct pty pty = start(&thinker, "--think-tokens", "2");
