@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/half.h"
+#include "base/wide.h"
 
 typedef const float (*lanes)[FCT_LANES];
 
@@ -85,7 +86,7 @@ static bool find_in_lane(lanes x, int n, int lane, float *scale) {
     return false;
 }
 
-unsigned fct_find_grid(lanes x, int n, float scale[FCT_LANES]) {
+FCT_WIDE unsigned fct_find_grid(lanes x, int n, float scale[FCT_LANES]) {
     unsigned found = 0;
     for (int lane = 0; lane < FCT_LANES; lane++)
         if (find_in_lane(x, n, lane, &scale[lane])) found |= 1u << lane;

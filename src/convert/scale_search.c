@@ -1,8 +1,7 @@
 /* scale_search.c - the scale that loses least when weights become 4-bit codes.
  *
- * All loops run over 16 lanes in the inner dimension, each lane its own sum in order of i: the
- * compiler turns them into vector instructions without changing a bit, so a file is the same on
- * every machine. */
+ * Everything is done for 16 lanes at once, each lane its own sum in order of i, in the compiler's
+ * vectors: whatever registers a machine has, the bits are the same, and so is the file. */
 #include "convert/scale_search.h"
 
 #include <float.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "base/wide.h"
 
 /* The extreme weight (largest magnitude, with its sign) divided by these. -8: GGUF's Q4_0. 8: the
  * same mirrored, the extreme is clipped to 7. 7 down to 1: the extreme lies on that code. Beyond 8:
@@ -33,20 +33,34 @@ struct search {
  * (|v| < 2^22). */
 static const float ROUNDER = 0x1.8p23f;
 
+typedef float floats __attribute__((vector_size(4 * FCT_LANES), aligned(4), may_alias));
+typedef int32_t masks __attribute__((vector_size(4 * FCT_LANES), aligned(4), may_alias));
+
+#define FLOATS(array) (*(const floats *)(array))
+
+/* To whole numbers in [lowest, highest]; a NaN stays one. */
+#define SELECT(condition, a, b) ((floats)(((condition) & (masks)(a)) | (~(condition) & (masks)(b))))
+static inline __attribute__((always_inline)) void round_to_codes(floats *v, float lowest,
+                                                                 float highest) {
+    floats least = (floats){0} + lowest, most = (floats){0} + highest;
+    *v = (*v + ROUNDER) - ROUNDER;
+    *v = SELECT(*v < least, least, *v);
+    *v = SELECT(*v > most, most, *v);
+}
+
 static void invert(const float scale[FCT_LANES], float inverse[FCT_LANES]) {
     for (int r = 0; r < FCT_LANES; r++) inverse[r] = scale[r] == 0.0f ? 0.0f : 1.0f / scale[r];
 }
 
-void fct_round_codes(lanes x, int n, const float scale[FCT_LANES], float lowest, float highest,
-                     float (*code)[FCT_LANES]) {
+FCT_WIDE void fct_round_codes(lanes x, int n, const float scale[FCT_LANES], float lowest,
+                              float highest, float (*code)[FCT_LANES]) {
     float inverse[FCT_LANES];
     invert(scale, inverse);
-    for (int i = 0; i < n; i++)
-        for (int r = 0; r < FCT_LANES; r++) {
-            float v = (x[i][r] * inverse[r] + ROUNDER) - ROUNDER;
-            v = v < lowest ? lowest : v;
-            code[i][r] = v > highest ? highest : v;
-        }
+    for (int i = 0; i < n; i++) {
+        floats v = FLOATS(x[i]) * FLOATS(inverse);
+        round_to_codes(&v, lowest, highest);
+        memcpy(code[i], &v, sizeof v);
+    }
 }
 
 /* Sums over lanes if they share a scale: every lane gets the whole. */
@@ -62,21 +76,19 @@ static float importance_of(const struct search *s, int i) {
 }
 
 /* The squared error of every lane with these scales. */
-static void measure(const struct search *s, const float scale[FCT_LANES], float error[FCT_LANES]) {
-    float inverse[FCT_LANES], sum[FCT_LANES] = {0};
+FCT_WIDE static void measure(const struct search *s, const float scale[FCT_LANES],
+                             float error[FCT_LANES]) {
+    float inverse[FCT_LANES];
+    floats sum = {0};
     invert(scale, inverse);
     for (int i = 0; i < s->n; i++) {
-        float weight = importance_of(s, i);
-        for (int r = 0; r < FCT_LANES; r++) {
-            float v = (s->x[i][r] * inverse[r] + ROUNDER) - ROUNDER;
-            v = v < -8.0f ? -8.0f : v;
-            v = v > 7.0f ? 7.0f : v;
-            float left = s->x[i][r] - v * scale[r];
-            sum[r] += weight * (left * left);
-        }
+        floats x = FLOATS(s->x[i]), code = x * FLOATS(inverse);
+        round_to_codes(&code, -8.0f, 7.0f);
+        floats left = x - code * FLOATS(scale);
+        sum += importance_of(s, i) * (left * left);
     }
-    share(s, sum);
-    memcpy(error, sum, sizeof sum);
+    memcpy(error, &sum, sizeof sum);
+    share(s, error);
 }
 
 /* What can be stored of a scale: a float16, or a float32 that is not so small that its inverse
@@ -111,19 +123,18 @@ static void find_extremes(const struct search *s, float extreme[FCT_LANES]) {
 }
 
 /* The scale that fits best to the codes that the present one gives: sum(w x q) / sum(w q q). */
-static void refit(struct search *s) {
-    float xq[FCT_LANES] = {0}, qq[FCT_LANES] = {0}, inverse[FCT_LANES], scale[FCT_LANES];
+FCT_WIDE static void refit(struct search *s) {
+    float xq[FCT_LANES], qq[FCT_LANES], inverse[FCT_LANES], scale[FCT_LANES];
+    floats x_by_code = {0}, code_by_code = {0};
     invert(s->scale, inverse);
     for (int i = 0; i < s->n; i++) {
-        float weight = importance_of(s, i);
-        for (int r = 0; r < FCT_LANES; r++) {
-            float v = (s->x[i][r] * inverse[r] + ROUNDER) - ROUNDER;
-            v = v < -8.0f ? -8.0f : v;
-            v = v > 7.0f ? 7.0f : v;
-            xq[r] += weight * (s->x[i][r] * v);
-            qq[r] += weight * (v * v);
-        }
+        floats x = FLOATS(s->x[i]), code = x * FLOATS(inverse);
+        round_to_codes(&code, -8.0f, 7.0f);
+        x_by_code += importance_of(s, i) * (x * code);
+        code_by_code += importance_of(s, i) * (code * code);
     }
+    memcpy(xq, &x_by_code, sizeof xq);
+    memcpy(qq, &code_by_code, sizeof qq);
     share(s, xq);
     share(s, qq);
     for (int r = 0; r < FCT_LANES; r++) scale[r] = qq[r] > 0.0f ? xq[r] / qq[r] : s->scale[r];
