@@ -25,8 +25,8 @@ int main(int argc, char **argv) {
     if (!model) goto done;
     session = fct_session_new(model, NULL, &error);
     if (!session) goto done;
-    status =
-        fct_chat_render(model, request, strlen(request), false, NULL, &prompt, &n_prompt, &error);
+    status = fct_chat_render(model, request, strlen(request), false, NULL, NULL, &prompt, &n_prompt,
+                             &error);
     if (status != FCT_OK) goto done;
 
     fct_generate_options options = fct_generate_defaults(model);

@@ -138,10 +138,11 @@ bool fct_is_control_id(const fct_model *model, int id);
 
 /* Renders a conversation, request {"messages": [...], "tools": [...], "kwargs": {...}} in JSON, by
  * the model's chat format. reference: control names inside contents become control tokens, as the
- * reference implementation does. *text (may be NULL: not wanted) and *ids are the caller's, to be
- * freed with fct_free. */
+ * reference implementation does. *text (may be NULL: not wanted), NUL-terminated and *text_bytes
+ * (may be NULL) long, as it may hold NULs, and *ids are the caller's, to be freed with fct_free. */
 fct_status fct_chat_render(const fct_model *model, const char *request, size_t n_bytes,
-                           bool reference, char **text, int **ids, int *n_ids, fct_error *err);
+                           bool reference, char **text, size_t *text_bytes, int **ids, int *n_ids,
+                           fct_error *err);
 
 /* Reads an answer back: the message object as JSON text, the caller's, to be freed with fct_free.
  * prefix is the end of the prompt, so that a thought it opened is known. *warning (may be NULL)

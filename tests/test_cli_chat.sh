@@ -150,6 +150,12 @@ chat 0 '/save empty\n'
 chat 0 '/load empty\nThe capital of Peru is\n'
 is "$lima"
 
+# An answer may hold NULs; the piece of U+0001 tells their id.
+nul=$(($(printf '\001' | "$FACET" tokenize 2>/dev/null) - 1))
+chat 0 "Hello\n/save $folder/nul.json\n/save nul\n/load $folder/nul.json\n/load nul\n/tokens\n" -n 2 --logit-bias $nul=1000
+[ "$(od -An -c "$out" | tr -d ' ')" = '\0\0\n' ] || fail 'the answer is not two NULs and a newline'
+says '15 tokens in the conversation'
+
 for country in France Peru; do
     chat 0 "The capital of $country is\n" --session "$folder/session"
 done
@@ -176,7 +182,7 @@ echo '{"messages": [{"role": "system", "content": "s"}, {"role": "user", "conten
 chat 0 "/load $folder/talk.json\n/system\n/retry\n"
 is "$paris"
 for text in '{"messages": 5}' '{"messages": [{"role": "tool", "content": ""}]}' '{"messages": [{"role": "user"}]}' \
-    '{"messages": [], "not_sent": 4}' '{"messages": [], "system": 4}' '[' ''; do
+    '{"messages": [], "not_sent": 4}' '{"messages": [], "system": 4}' '{"messages": [], "system": "a\u0000b"}' '[' ''; do
     echo "$text" >"$folder/bad.json"
     chat 1 "The capital of France is\n/load $folder/bad.json\nThe capital of Peru is\n"
     says bad.json

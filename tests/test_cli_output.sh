@@ -61,6 +61,9 @@ has '{"text": "<bos><|turn>user\nThe <turn|> is<turn|>\n<|turn>model\n", "ids": 
 plain=$(tr ',' '\n' <"$out" | grep -cx ' 16')
 ends 0 render --reference <"$folder/conversation"
 [ "$(tr ',' '\n' <"$out" | grep -cx ' 16')" = $((plain + 1)) ] || fail '--reference recognises no control name'
+printf '%s' '{"messages": [{"role": "user", "content": "a\u0000b"}]}' >"$folder/conversation"
+ends 0 render <"$folder/conversation"
+has '{"text": "<bos><|turn>user\na\u0000b<turn|>\n", "ids": [2, 15, '
 printf '{"messages": [5]}' >"$folder/conversation"
 ends 1 render <"$folder/conversation"
 is ''

@@ -81,7 +81,7 @@ static void answer(const char *text, bool think, const fct_generate_options *opt
              "{\"messages\": [{\"role\": \"user\", \"content\": \"The capital of France is\"}],"
              " \"kwargs\": {\"add_generation_prompt\": true, \"enable_thinking\": %s}}",
              think ? "true" : "false");
-    MUST(fct_chat_render(demo, request, strlen(request), false, NULL, &ids, &n, &err));
+    MUST(fct_chat_render(demo, request, strlen(request), false, NULL, NULL, &ids, &n, &err));
     MUST(fct_generate_chosen(session, ids, n, options, text ? &chooser : NULL, out, &err));
     fct_free(ids);
 }
@@ -190,7 +190,7 @@ static void greedy_departs_only_from_what_is_not_allowed(void **state) {
     int n, *ids;
     static const char request[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}],"
                                   " \"kwargs\": {\"add_generation_prompt\": true}}";
-    MUST(fct_chat_render(demo, request, strlen(request), false, NULL, &ids, &n, &err));
+    MUST(fct_chat_render(demo, request, strlen(request), false, NULL, NULL, &ids, &n, &err));
     MUST(fct_generate(session, ids, n, &options, &out, &err));
     check_valid(schema, &out);
     int *all = calloc((size_t)(n + out.n_ids), sizeof *all), n_kept = 0,

@@ -31,7 +31,7 @@ static int *prompt_of(const char *question, int *n) {
              "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}], \"kwargs\": "
              "{\"add_generation_prompt\": true}}",
              question);
-    MUST(fct_chat_render(demo, request, strlen(request), false, NULL, &ids, n, &err));
+    MUST(fct_chat_render(demo, request, strlen(request), false, NULL, NULL, &ids, n, &err));
     return ids;
 }
 
@@ -238,7 +238,7 @@ static void answer_all_expected(const fct_model *model) {
         int n_ids, n_prompt, n_answer, *ids,
             *prompt = ids_of(json_object_get(entry, "prompt_ids"), &n_prompt),
             *wanted = ids_of(json_object_get(entry, "answer_ids"), &n_answer);
-        MUST(fct_chat_render(model, text, strlen(text), false, NULL, &ids, &n_ids, &err));
+        MUST(fct_chat_render(model, text, strlen(text), false, NULL, NULL, &ids, &n_ids, &err));
         assert_int_equal(n_ids, n_prompt);
         assert_memory_equal(ids, prompt, sizeof(int) * (size_t)n_ids);
         fct_generate_options options = greedy();

@@ -45,7 +45,7 @@ bool fct_answer_stream_text(struct fct_answer_stream *s, const char *text, size_
     if (n_bytes == 0 || s->silent) return !s->broken;
     leave_thought(s);
     write_piece(s, stdout, s->tame_text, text, n_bytes);
-    s->last = text[n_bytes - 1];
+    s->in_line = text[n_bytes - 1] != '\n';
     s->broken = !fct_stdout_flush();
     return !s->broken;
 }
@@ -66,6 +66,6 @@ bool fct_answer_stream_thought(struct fct_answer_stream *s, const char *text, si
 
 void fct_answer_stream_end(struct fct_answer_stream *s) {
     leave_thought(s);
-    if (s->last && s->last != '\n') putchar('\n');
+    if (s->in_line) putchar('\n');
     s->broken |= !fct_stdout_flush();
 }

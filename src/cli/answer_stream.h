@@ -18,7 +18,7 @@ struct fct_answer_stream {
     bool tame_text, tame_thoughts;
     bool thinking;         /* the cursor stands behind a thought */
     bool broken;           /* nobody reads any more, or the disk is full */
-    char last;             /* the last byte of the text, or 0 */
+    bool in_line;          /* text was written, and its line has not ended */
     size_t n_pieces;       /* of the thought */
     struct fct_text tamed; /* room */
 };

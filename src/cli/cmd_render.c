@@ -27,16 +27,16 @@ static int run(const void *command_options, struct fct_arguments arguments) {
     fct_error err = {0};
     char *request = NULL, *text = NULL;
     int *ids = NULL, n_ids, code;
-    size_t n_bytes;
+    size_t n_bytes, text_bytes;
     fct_model *model = fct_model_choice_open(&options->model, "render", &err);
     if (!model || fct_tokenizer_check(model, "there is nothing to render with", &err) != FCT_OK ||
         fct_input_read("render", arguments, &request, &n_bytes, &err) != FCT_OK ||
-        fct_chat_render(model, request, n_bytes, options->reference, &text, &ids, &n_ids, &err) !=
-            FCT_OK)
+        fct_chat_render(model, request, n_bytes, options->reference, &text, &text_bytes, &ids,
+                        &n_ids, &err) != FCT_OK)
         code = fct_failure("render", &err);
     else
-        code = fct_json_print(
-            "render", json_pack("{s:s, s:o}", "text", text, "ids", fct_json_ids(ids, n_ids)));
+        code = fct_json_print("render", json_pack("{s:s%, s:o}", "text", text, text_bytes, "ids",
+                                                  fct_json_ids(ids, n_ids)));
     fct_free(request);
     fct_free(text);
     fct_free(ids);

@@ -86,7 +86,7 @@ static bool write_token(void *user, int id, const char *text, size_t n_bytes) {
     fct_progress_clear(&answer->progress);
     if (answer->ids && id >= 0) {
         printf("%s%d", answer->n_written++ ? " " : "", id);
-        stream->last = '0';
+        stream->in_line = true;
         stream->broken = !fct_stdout_flush();
     }
     return fct_answer_stream_text(stream, text, n_bytes) && !fct_interrupted();

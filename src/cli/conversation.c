@@ -114,7 +114,7 @@ fct_status fct_conversation_render(const struct fct_conversation *c, const fct_m
                                 "add_generation_prompt", answer, "enable_thinking", think);
     char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
     fct_status status =
-        text ? fct_chat_render(model, text, strlen(text), false, NULL, ids, n_ids, err)
+        text ? fct_chat_render(model, text, strlen(text), false, NULL, NULL, ids, n_ids, err)
              : fct_fail(err, FCT_ERR_MEMORY, "no memory for the conversation");
     free(text);
     json_decref(request);

@@ -48,24 +48,28 @@ static fct_status check_message(const json_t *message, size_t i, const char *pat
 }
 
 /* A list of messages that begins with a system message is understood too. */
-static const char *leading_system(json_t *messages) {
-    json_t *first = json_array_get(messages, 0);
+static const json_t *leading_system(const json_t *messages) {
+    const json_t *first = json_array_get(messages, 0);
     const char *role = json_string_value(json_object_get(first, "role"));
     bool is_system = role && (strcmp(role, "system") == 0 || strcmp(role, "developer") == 0);
-    return is_system ? json_string_value(json_object_get(first, "content")) : NULL;
+    return is_system ? json_object_get(first, "content") : NULL;
 }
 
 static fct_status read_object(struct fct_conversation *c, json_t *object, const char *path,
                               fct_error *err) {
-    json_t *messages = json_object_get(object, "messages"),
-           *system = json_object_get(object, "system");
+    const json_t *messages = json_object_get(object, "messages"),
+                 *system = json_object_get(object, "system");
     json_int_t not_sent = json_integer_value(json_object_get(object, "not_sent"));
     if (!json_is_array(messages))
         return fct_fail(err, FCT_ERR_FORMAT, "%s: \"messages\" must be a list", path);
     if (system && !json_is_string(system) && !json_is_null(system))
         return fct_fail(err, FCT_ERR_FORMAT, "%s: \"system\" must be a string", path);
-    const char *text = json_string_value(system), *leading = leading_system(messages);
-    fct_status status = fct_conversation_set_system(c, text ? text : leading, err);
+    const json_t *leading = leading_system(messages);
+    if (!json_is_string(system)) system = leading;
+    if (json_string_length(system) !=
+        strlen(json_is_string(system) ? json_string_value(system) : ""))
+        return fct_fail(err, FCT_ERR_FORMAT, "%s: the system message holds a NUL character", path);
+    fct_status status = fct_conversation_set_system(c, json_string_value(system), err);
     for (size_t i = leading ? 1 : 0; i < json_array_size(messages) && !status; i++) {
         const json_t *message = json_array_get(messages, i);
         const json_t *content = json_object_get(message, "content");
@@ -86,7 +90,7 @@ fct_status fct_conversation_read(struct fct_conversation *c, const char *text, s
                                  const char *path, fct_error *err) {
     json_error_t fault;
     struct fct_conversation loaded = {0};
-    json_t *object = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &fault);
+    json_t *object = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &fault);
     if (!object)
         return fct_fail(err, FCT_ERR_FORMAT, "%s: line %d: %s", path, fault.line, fault.text);
     fct_status status = fct_conversation_init(&loaded, err);

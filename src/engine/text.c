@@ -93,7 +93,8 @@ static fct_status render_request(const fct_model *model, const json_t *request,
 }
 
 fct_status fct_chat_render(const fct_model *model, const char *request, size_t n_bytes,
-                           bool reference, char **text, int **ids, int *n_ids, fct_error *err) {
+                           bool reference, char **text, size_t *text_bytes, int **ids, int *n_ids,
+                           fct_error *err) {
     fct_status status = need_vocabulary(model, err);
     if (status != FCT_OK) return status;
     json_t *json = fct_json_read(request, n_bytes, "the request", err);
@@ -109,6 +110,7 @@ fct_status fct_chat_render(const fct_model *model, const char *request, size_t n
                                err)))
         status = FCT_ERR_MEMORY;
     if (status == FCT_OK) status = hand_over(&list, ids, n_ids, err);
+    if (status == FCT_OK && text_bytes) *text_bytes = rendering.text.size;
     if (status == FCT_OK && text)
         *text = copy;
     else
