@@ -3,6 +3,7 @@
 #   make               the program, build/facet        make check-asan   all tests with the sanitizers
 #   make demo          the same, and one question      make pi5          the program for aarch64, build-pi5/facet
 #   make check         everything, and all tests       make check-arm    its tests under qemu, on three cores
+#   make deb           a Debian package of it          make deb-pi5      one for arm64, in build-pi5-deb
 #   make install       PREFIX=/usr/local DESTDIR=      make format, make lint, make clean
 #
 # All but install and clean first see that what they need is installed (tools/setup.sh).
@@ -59,6 +60,16 @@ check-arm-short:
 	@cmake --build build-pi5 --parallel $(JOBS) --target facet-cli check_kernels $(ARM_SHORT)
 	QEMU_CPU=cortex-a76 $(CTEST) --test-dir build-pi5
 
+# Packages for Debian, Raspberry Pi OS and Ubuntu: the program with its downloader, and libraries of the system.
+deb: all
+	@tools/make_deb.sh build
+
+deb-pi5:
+	@tools/setup.sh arm-deb
+	@cmake --preset pi5-deb
+	@cmake --build build-pi5-deb --parallel $(JOBS) --target facet-cli
+	@tools/make_deb.sh build-pi5-deb
+
 # Versions are pinned, because every version formats and warns a little differently.
 format:
 	clang-format-14 -i $(SOURCES)
@@ -72,6 +83,6 @@ install: all
 	cmake --install build --prefix '$(PREFIX)'
 
 clean:
-	rm -rf build build-asan build-debug build-pi5
+	rm -rf build build-asan build-debug build-pi5 build-pi5-deb
 
-.PHONY: all demo check check-asan pi5 check-arm check-arm-short format lint install clean
+.PHONY: all demo check check-asan pi5 check-arm check-arm-short deb deb-pi5 format lint install clean

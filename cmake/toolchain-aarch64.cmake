@@ -12,7 +12,9 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(ENV{PKG_CONFIG_PATH} "")
 set(ENV{PKG_CONFIG_LIBDIR} /usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig)
 
-set(FACET_STATIC ON)
+if(NOT DEFINED FACET_STATIC) # the package for Debian is not static
+  set(FACET_STATIC ON)
+endif()
 if(NOT CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL aarch64)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${CMAKE_CURRENT_LIST_DIR}/../tools/run_arm.sh)
 endif()

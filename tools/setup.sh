@@ -4,12 +4,13 @@
 #   tools/setup.sh build     what `make` and `make demo` need
 #   tools/setup.sh check     that, and what `make check` needs
 #   tools/setup.sh arm       that, and what `make pi5` and `make check-arm` need on another kind of machine
+#   tools/setup.sh arm-deb   that, and the libraries that `make deb-pi5` links besides
 #
 # Says nothing, asks nothing and needs no network when nothing is missing. With CI=true it never asks for a password.
 set -u
 
 purpose=${1:-build}
-case $purpose in build | check | arm) ;; *) echo "usage: tools/setup.sh build|check|arm" >&2; exit 2 ;; esac
+case $purpose in build | check | arm | arm-deb) ;; *) echo "usage: tools/setup.sh build|check|arm|arm-deb" >&2; exit 2 ;; esac
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
 
@@ -63,12 +64,16 @@ if [ "$purpose" != build ]; then
 fi
 
 cross=
-if [ "$purpose" = arm ] && [ "$(uname -m)" != aarch64 ]; then
+case $purpose in arm*) arm=yes ;; *) arm= ;; esac
+if [ -n "$arm" ] && [ "$(uname -m)" != aarch64 ]; then
     cross=yes
     [ "$family" = debian ] || { say "the cross build is set up on Debian and its family only"; exit 1; }
     need 'has aarch64-linux-gnu-gcc' gcc-aarch64-linux-gnu
     need 'has qemu-aarch64' qemu-user
     for library in libc6-dev libjansson-dev libxxhash-dev libedit-dev libcmocka-dev; do
+        need "has_package $library:arm64" $library:arm64
+    done
+    [ "$purpose" = arm ] || for library in libcurl4-openssl-dev libssl-dev; do
         need "has_package $library:arm64" $library:arm64
     done
 fi
