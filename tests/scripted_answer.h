@@ -64,16 +64,20 @@ static void script_say(struct script *s, const char *text) {
     fct_free(ids);
 }
 
+/* Of the i-th id. The end of a turn is in every prompt: the penalty divides it from the start. */
+static float script_bias(const struct script *s, int i) {
+    float weight = fct_is_end_id(s->model, s->ids[i]) ? 100 : 1;
+    return weight * (float)(SCRIPT_STEP * (s->n - i + 2));
+}
+
 /* The options; they live as long as the script. */
-static char *const *script_options(struct script *s) {
+__attribute__((unused)) static char *const *script_options(struct script *s) {
     static char *const greedy[] = {"--temperature", "0", "--repeat-penalty", "100"};
     char **option = s->options;
     for (size_t i = 0; i < sizeof greedy / sizeof *greedy; i++) *option++ = greedy[i];
     for (int i = 0; i < s->n; i++) {
-        /* The end of a turn is in every prompt: the penalty divides it by 100 from the start. */
-        int weight = fct_is_end_id(s->model, s->ids[i]) ? 100 : 1;
-        snprintf(s->biases[i], sizeof s->biases[i], "%d=%d", s->ids[i],
-                 weight * SCRIPT_STEP * (s->n - i + 2));
+        snprintf(s->biases[i], sizeof s->biases[i], "%d=%.0f", s->ids[i],
+                 (double)script_bias(s, i));
         *option++ = "--logit-bias";
         *option++ = s->biases[i];
     }
