@@ -99,6 +99,17 @@ protocol 1 good e --power-command 'echo none'
 says 'it has to print watts'
 [ ! -e "$folder/e.json" ] || fail 'a result without its meter'
 
+# ---- without the protocol, a throttled board is marked too ----
+
+ends 0 -m "$demo" -p 8 -n 4 -r 1 --root "$folder/good"
+has 'board          52 °C at most, 2.40 GHz at least, governor ondemand, not throttled'
+lacks 'NOT CLEAN'
+ends 0 -m "$demo" -p 8 -n 4 -r 1 --root "$folder/slow"
+has 'governor powersave, throttled'
+has 'NOT CLEAN      the board was slowed down while it ran: under-voltage, throttled'
+ends 0 -m "$demo" -p 8 -n 4 -r 1 --root "$folder/slow" --json
+has '"slowed_bits": 5, "not_clean": ["the board was slowed down'
+
 # ---- comparing ----
 
 ends 0 --compare "$folder/a.json" "$folder/d.json"

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/protocol.h"
 #include "cli/run_rates.h"
+#include "cli/run_verdict.h"
 
 enum { N_PROMPT = 512, N_TOKENS = 64, REPEATS = 3, COOL_DOWN = 120 };
 
@@ -44,8 +45,8 @@ static const struct fct_option own_options[] = {
     {"cool-down", 0, FCT_OPTION_INTEGER, AT(cool_down), "SECONDS",
      "wait at most so long for a warm machine to cool down, before each prompt", "120", 0, 3600,
      NULL},
-    {"root", 0, FCT_OPTION_TEXT, AT(root), "DIR",
-     "read the protocol's sensors below DIR instead of /, for tests", NULL, 0, 0, NULL},
+    {"root", 0, FCT_OPTION_TEXT, AT(root), "DIR", "read sensors below DIR instead of /, for tests",
+     NULL, 0, 0, NULL},
     {"compare", 0, FCT_OPTION_FLAG, AT(compare), NULL,
      "set the protocol's result B beside A, both NAME.json", NULL, 0, 0, NULL},
     {0},
@@ -73,6 +74,7 @@ struct bench {
     double settle_seconds;      /* after the first run, until the weights lay where they stay */
     uint64_t peak_bytes;
     double bandwidth; /* bytes a second */
+    struct fct_run_facts facts;
 };
 
 static int n_steps(const struct bench_options *options) {
@@ -136,6 +138,12 @@ static void settle(struct bench *bench) {
     bench->settle_seconds = fct_seconds() - began;
 }
 
+static void look(struct bench *bench, bool measuring) {
+    struct fct_sensors now;
+    fct_sensors_read(bench->options->root, &now);
+    fct_watched_take(&bench->facts.watched, &now, measuring);
+}
+
 /* The first run is what a person waits for who starts the program. Behind it the weights come to
  * rest, the second run follows them there, and the others count. */
 enum { WARM_UPS = 2 };
@@ -149,10 +157,13 @@ static fct_status measure(struct bench *bench, fct_error *err) {
     if (!bench->ids || !bench->prefill.seconds || !bench->decode.seconds) return FCT_ERR_MEMORY;
     choose_ids(bench, n_ids);
     fct_progress_begin(&bench->progress, options->model.quiet, false);
+    fct_governor_read(options->root, &bench->facts.governor);
+    look(bench, false);
     for (int run = 0; run < WARM_UPS + options->repeats; run++) {
         double prefill = 0, decode = 0;
         fct_status status = run_once(bench, &prefill, &decode, err);
         if (status) return status;
+        look(bench, true);
         if (run == 0) {
             bench->first_token_seconds = prefill;
             settle(bench);
@@ -181,6 +192,16 @@ static double read_rate(const struct bench *bench) {
     return tokens * (double)fct_model_describe(bench->model).bytes_per_token;
 }
 
+/* Throttling alone is judged here: whether others used the CPUs, only the protocol looks at. */
+static json_t *board(const struct bench *bench) {
+    const struct fct_watched *watched = &bench->facts.watched;
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "governor", bench->facts.governor.name,
+                     "celsius_at_most", fct_json_number(watched->max_celsius), "clock_hz_at_least",
+                     fct_json_number(watched->min_clock_hz), "slowed_bits",
+                     watched->throttle_known ? json_integer(watched->slowed) : json_null(),
+                     "not_clean", fct_run_reasons(&bench->facts));
+}
+
 /* What was measured; null where there was nothing to measure. */
 static json_t *results(const struct bench *bench) {
     const struct bench_options *options = bench->options;
@@ -188,7 +209,7 @@ static json_t *results(const struct bench *bench) {
     double decode = rate(n_steps(options), &bench->decode), read = read_rate(bench);
     double first_token = options->n_prompt > 0 ? bench->first_token_seconds : NAN;
     return json_pack(
-        "{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "prefill_tokens_per_second",
+        "{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "prefill_tokens_per_second",
         fct_json_number(rate(options->n_prompt, &bench->prefill)), "decode_tokens_per_second",
         fct_json_number(decode), "bytes_per_token", (json_int_t)info.bytes_per_token,
         "read_bytes_per_second", fct_json_number(read), "bandwidth_share",
@@ -196,7 +217,7 @@ static json_t *results(const struct bench *bench) {
         fct_json_number(info.load_seconds), "settle_seconds",
         fct_json_number(bench->settle_seconds), "first_token_seconds", fct_json_number(first_token),
         "peak_resident_bytes", (json_int_t)bench->peak_bytes, "bandwidth_bytes_per_second",
-        fct_json_number(bench->bandwidth));
+        fct_json_number(bench->bandwidth), "board", board(bench));
 }
 
 /* What it was measured with. */
@@ -243,6 +264,24 @@ static void print_reading(const struct bench *bench, int n_threads) {
            n_threads == 1 ? "" : "s", share > 1 ? " (the CPU's caches help)" : "");
 }
 
+static void print_board(const struct bench *bench) {
+    const struct fct_watched *watched = &bench->facts.watched;
+    const char *governor = bench->facts.governor.name;
+    json_t *reasons = fct_run_reasons(&bench->facts);
+    size_t i;
+    const json_t *reason;
+    printf("%-14s ", "board");
+    if (watched->max_celsius > 0) printf("%.0f °C at most, ", watched->max_celsius);
+    if (watched->min_clock_hz > 0) printf("%.2f GHz at least, ", watched->min_clock_hz * 1e-9);
+    if (*governor) printf("governor %s, ", governor);
+    puts(!watched->throttle_known ? "throttling unknown"
+         : watched->slowed        ? "throttled"
+                                  : "not throttled");
+    json_array_foreach(reasons, i, reason)
+        printf("%-14s %s\n", "NOT CLEAN", json_string_value(reason));
+    json_decref(reasons);
+}
+
 static int print_table(const struct bench *bench) {
     const struct bench_options *options = bench->options;
     fct_model_info info = fct_model_describe(bench->model);
@@ -267,6 +306,7 @@ static int print_table(const struct bench *bench) {
         print_speed("answer", n_steps(options), "steps ", &bench->decode,
                     options->depth + options->n_prompt);
     print_reading(bench, session.decode_threads);
+    print_board(bench);
     printf("%-14s %s resident at most\n", "memory", fct_size_text((double)bench->peak_bytes, size));
     printf("%-14s median of %d after two runs, random tokens; in brackets slowest and fastest\n",
            "method", options->repeats);
@@ -274,7 +314,9 @@ static int print_table(const struct bench *bench) {
 }
 
 static int run_free(const struct bench_options *options) {
-    struct bench bench = {.options = options};
+    struct bench bench = {
+        .options = options,
+        .facts = {.load = {0, NAN, NAN}, .worst = {0, NAN, NAN}, .n_cpus = 1, .cooled = true}};
     fct_error err = {0};
     int code = FCT_EXIT_FAILURE, n_needed = options->depth + options->n_prompt + n_steps(options);
     if (options->n_prompt == 0 && n_steps(options) == 0)
@@ -302,46 +344,19 @@ done:
     return code;
 }
 
-/* The result is told and kept also when it is not clean; the exit code then says so. */
-static int run_protocol(const struct bench_options *options, const char *path) {
-    fct_error err = {0};
-    json_t *result;
-    struct fct_model_choice model = options->model;
-    if (path) model.path = path;
-    struct fct_protocol_options protocol = {.model = &model,
-                                            .root = options->root ? options->root : "",
-                                            .power_command = options->power_command,
-                                            .cool_down = options->cool_down};
-    if (fct_protocol_run(&protocol, &result, &err) != FCT_OK) return fct_failure("bench", &err);
-    bool clean = json_is_true(json_object_get(result, "clean"));
-    char *page = fct_protocol_page(result, false, &err);
-    fct_status status = page ? FCT_OK : err.code;
-    if (!status && options->out) status = fct_protocol_write(result, options->out, &err);
-    if (!status && !options->json) fputs(page, stdout);
-    int code = status ? fct_failure("bench", &err) : FCT_EXIT_GOOD;
-    if (!status && options->json) code = fct_json_print("bench", json_incref(result));
-    fct_free(page);
-    json_decref(result);
-    if (code || clean) return code;
-    fprintf(stderr, "facet bench: this was not a clean run, so its figures are not to be quoted\n");
-    return FCT_EXIT_FAILURE;
-}
-
-static int run_compare(char *const *paths) {
-    fct_error err = {0};
-    json_t *a = fct_protocol_read(paths[0], &err), *b = NULL;
-    if (a) b = fct_protocol_read(paths[1], &err);
-    char *page = b ? fct_protocol_compare(a, b, &err) : NULL;
-    if (page) fputs(page, stdout);
-    fct_free(page);
-    json_decref(a);
-    json_decref(b);
-    return page ? FCT_EXIT_GOOD : fct_failure("bench", &err);
-}
-
 static bool has_own_sizes(const struct bench_options *options) {
     return options->n_prompt != N_PROMPT || options->n_tokens != N_TOKENS || options->depth != 0 ||
            options->repeats != REPEATS;
+}
+
+static int run_protocol(const struct bench_options *options, const char *path) {
+    struct fct_model_choice model = options->model;
+    if (path) model.path = path;
+    struct fct_protocol_options protocol = {.model = &model,
+                                            .root = options->root,
+                                            .power_command = options->power_command,
+                                            .cool_down = options->cool_down};
+    return fct_protocol_command(&protocol, options->out, options->json);
 }
 
 static int run(const void *command_options, struct fct_arguments arguments) {
@@ -351,9 +366,9 @@ static int run(const void *command_options, struct fct_arguments arguments) {
         return fct_usage_error("bench", "--compare reads two results and measures nothing");
     if (options->compare && arguments.n_values != 2)
         return fct_usage_error("bench", "--compare takes two results, A.json and B.json");
-    if (options->compare) return run_compare(arguments.values);
-    if (!protocol && (options->out || options->power_command || options->root))
-        return fct_usage_error("bench", "-o, --power-command and --root belong to --protocol");
+    if (options->compare) return fct_protocol_compare_command(arguments.values);
+    if (!protocol && (options->out || options->power_command))
+        return fct_usage_error("bench", "-o and --power-command belong to --protocol");
     if (protocol && has_own_sizes(options))
         return fct_usage_error("bench", "the protocol has its own prompts: -p, -n, -d and -r do "
                                         "not go with it");
@@ -371,6 +386,7 @@ static void set_defaults(void *command_options) {
     options->n_tokens = N_TOKENS;
     options->repeats = REPEATS;
     options->cool_down = COOL_DOWN;
+    options->root = "";
 }
 
 const struct fct_command fct_cmd_bench = {

@@ -45,4 +45,9 @@ json_t *fct_protocol_read(const char *path, fct_error *err);
  * protocol, or other tokens. */
 char *fct_protocol_compare(const json_t *a, const json_t *b, fct_error *err);
 
+/* `facet bench --protocol`, whose result goes into files called `out` (NULL: none) and to stdout,
+ * and `--compare` of two files. They return the exit code. */
+int fct_protocol_command(const struct fct_protocol_options *options, const char *out, bool json);
+int fct_protocol_compare_command(char *const *paths);
+
 #endif
