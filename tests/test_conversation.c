@@ -94,7 +94,7 @@ static int shared_beginning(const int *a, int n_a, const int *b, int n_b) {
     return n;
 }
 
-/* An answer whose ids a script chooses: its thought is not sent back, and its spaces are other pieces
+/* An answer whose ids a script chooses: its thought is not sent back, its spaces are other pieces
  * than the text gives. Returns the ids that the session then holds, and how many. */
 static int *answer_by_script(struct fct_conversation *c, const fct_model *model,
                              fct_session *session, int *n) {
