@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -431,6 +433,100 @@ static void the_model_is_one_word_of_the_unit(void **state) {
     fct_free(unit);
 }
 
+static bool has_command(const char *name) {
+    char command[200];
+    snprintf(command, sizeof command, "command -v %s >/dev/null", name);
+    return system(command) == 0;
+}
+
+/* Writes a unit as it is installed, but for the program, which has to be there to be verified. */
+static void put_unit(const char *name, char *text, const char *from, const char *to) {
+    assert_non_null(text);
+    char *at = strstr(text, from);
+    struct fct_text unit = {0};
+    if (!at) fail_msg("%s is not in %s", from, name);
+    fct_text_add(&unit, text, (size_t)(at - text));
+    fct_text_printf(&unit, "%s%s", to, at + strlen(from));
+    assert_false(unit.failed);
+    scratch_put(name, unit.data, unit.size);
+    fct_text_free(&unit);
+    fct_free(text);
+}
+
+static void systemd_understands_the_units_and_finds_them_safe(void **state) {
+    (void)state;
+    char command[2000], said[2000] = "", *level;
+    if (!has_command("systemd-analyze")) skip();
+    put_unit("facet.socket", fct_service_socket_unit(NULL), "@USER@", "root");
+    put_unit("facet@.service", fct_service_unit("/var/lib/facet/a b.facet", NULL),
+             "/usr/local/bin/facet", "/bin/true");
+    copy_begin(scratch_path("facet@.service"), scratch_path("facet@0.service"), 10000);
+    snprintf(command, sizeof command,
+             "cd '%s' && SYSTEMD_UNIT_PATH=$PWD: systemd-analyze verify --man=no ./facet.socket "
+             "./facet@0.service 2>&1",
+             scratch_folder);
+    FILE *run = popen(command, "r");
+    said[fread(said, 1, sizeof said - 1, run)] = 0;
+    int status = pclose(run);
+    if (strstr(said, "Failed to initialize manager")) skip(); /* in some containers */
+    if (status || *said) fail_msg("systemd-analyze says: %s", said);
+    snprintf(command, sizeof command,
+             "cd '%s' && systemd-analyze security --offline=true --no-pager ./facet@0.service 2>&1 "
+             "| grep 'Overall exposure'",
+             scratch_folder);
+    run = popen(command, "r");
+    said[fread(said, 1, sizeof said - 1, run)] = 0;
+    pclose(run);
+    if (!(level = strstr(said, ": "))) skip();        /* a systemd that cannot judge files */
+    if (atof(level + 2) >= 1.0) fail_msg("%s", said); /* of 10 */
+}
+
+/* The process behind the socket, with systemd's own way of handing a connection over. */
+static void a_prompt_on_the_socket_gets_its_answer(void **state) {
+    (void)state;
+    static const char question[] = "The capital of France is";
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char program[1024], model[1024], answer[500];
+    if (!has_command("systemd-socket-activate")) skip();
+    strcpy(program, deploy_program());
+    strcpy(model, MODELS "/demo.facet");
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", scratch_path("socket"));
+    const char *arguments[] = {"systemd-socket-activate",
+                               "-l",
+                               address.sun_path,
+                               "--accept",
+                               "--inetd",
+                               program,
+                               "run",
+                               "--quiet",
+                               "-m",
+                               model,
+                               NULL};
+    pid_t listener;
+    assert_int_equal(posix_spawnp(&listener, arguments[0], NULL, NULL,
+                                  (char *const *)(uintptr_t)arguments, environ),
+                     0);
+    int fd = -1;
+    for (int i = 0; i < 200 && fd < 0; i++) {
+        const struct timespec moment = {0, 20000000};
+        fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) break;
+        close(fd);
+        fd = -1;
+        nanosleep(&moment, NULL);
+    }
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, question, sizeof question - 1), sizeof question - 1);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    size_t n = 0;
+    for (ssize_t got; (got = read(fd, answer + n, sizeof answer - 1 - n)) > 0;) n += (size_t)got;
+    answer[n] = 0;
+    close(fd);
+    kill(listener, SIGTERM);
+    waitpid(listener, NULL, 0);
+    assert_string_equal(answer, "The capital of France is **Paris**.\n");
+}
+
 /* ---- parts ---- */
 
 static void a_quoted_word_is_one_word(void **state) {
@@ -494,6 +590,8 @@ int main(void) {
         FAR_TEST(a_service_is_installed_once_and_only_if_asked),
         FAR_TEST(a_service_needs_systemd_root_and_a_folder_it_can_see),
         FAR_TEST(the_model_is_one_word_of_the_unit),
+        FAR_TEST(systemd_understands_the_units_and_finds_them_safe),
+        FAR_TEST(a_prompt_on_the_socket_gets_its_answer),
         FAR_TEST(a_quoted_word_is_one_word),
         FAR_TEST(sums_are_those_of_the_standard),
         FAR_TEST(a_program_cut_at_each_byte_is_no_program),
