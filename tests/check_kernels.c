@@ -10,33 +10,27 @@
 enum { TEXT = 256 };
 
 static const struct {
-    enum fct_scheme scheme;
-    int group;
-} schemes[] = {{FCT_Q4, 32}, {FCT_Q4, 64}, {FCT_Q4, 128}, {FCT_Q4, 0},
-               {FCT_Q8, 32}, {FCT_Q8, 0},  {FCT_Q2, 0},   {FCT_F32, 0}};
-
-static const struct {
     int rows, columns, begin, end;
 } shapes[] = {{16, 32, 0, 1},   {17, 96, 0, 2},   {40, 160, 1, 3}, {48, 256, 0, 3},
               {80, 1536, 1, 4}, {64, 1536, 0, 4}, {33, 608, 2, 3}, {32, 6144, 0, 2}};
 
-static bool check_matrices(const struct fct_kernels *kernels, char *what) {
+static bool check_shapes(const struct fct_kernels *kernels, struct fct_matmul_case it, char *what) {
     static const int many_tokens[] = {29, 130};
-    for (size_t s = 0; s < sizeof schemes / sizeof *schemes; s++)
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-            for (int tokens = 1; tokens <= 19; tokens++) {
-                struct fct_matmul_case it = {schemes[s].scheme,
-                                             schemes[s].group,
-                                             shapes[i].rows,
-                                             shapes[i].columns,
-                                             tokens < 18 ? tokens : many_tokens[tokens - 18],
-                                             shapes[i].begin,
-                                             shapes[i].end};
-                if (it.scheme != FCT_F32 && !fct_check_matmul(kernels, &it, what, TEXT))
-                    return false;
-                if (tokens % 6 < 2 && !fct_check_matmul_f32(kernels, &it, what, TEXT)) return false;
-            }
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int tokens = 1; tokens <= 19; tokens++) {
+            it.rows = shapes[i].rows, it.columns = shapes[i].columns;
+            it.begin = shapes[i].begin, it.end = shapes[i].end;
+            it.n_tokens = tokens < 18 ? tokens : many_tokens[tokens - 18];
+            if (it.scheme != FCT_F32 && !fct_check_matmul(kernels, &it, what, TEXT)) return false;
+            if (tokens % 6 < 2 && !fct_check_matmul_f32(kernels, &it, what, TEXT)) return false;
+        }
     return true;
+}
+
+static bool check_matrices(const struct fct_kernels *kernels, char *what) {
+    for (int i = 0; i < FCT_CHECK_KINDS; i++)
+        if (!check_shapes(kernels, fct_check_kinds[i], what)) return false;
+    return check_shapes(kernels, (struct fct_matmul_case){.scheme = FCT_F32}, what);
 }
 
 static bool check_attention(const struct fct_kernels *kernels, char *what) {

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 7, MOST_TOKENS = 512, MOST_COLUMNS = 12288 };
+/* up to MOST_FEW tokens, memory is what counts */
+enum { ROUNDS = 7, MOST_FEW = 16, MOST_TOKENS = 512, MOST_COLUMNS = 12288 };
 static const size_t region_bytes = (size_t)256 << 20;
 
 static const struct {
@@ -27,10 +28,12 @@ static const struct {
 static const struct {
     const char *name;
     enum fct_scheme scheme;
-    int group;
-} schemes[] = {{"q4-32", FCT_Q4, 32}, {"q4-64", FCT_Q4, 64}, {"q4-128", FCT_Q4, 128},
-               {"q4-row", FCT_Q4, 0}, {"q8-32", FCT_Q8, 32}, {"q8-row", FCT_Q8, 0},
-               {"q2-row", FCT_Q2, 0}};
+    int group, act_group;
+} schemes[] = {{"q4-32", FCT_Q4, 32, 32},    {"q4-64", FCT_Q4, 64, 64},
+               {"q4-128", FCT_Q4, 128, 128}, {"q4-row", FCT_Q4, 0, 32},
+               {"q8-32", FCT_Q8, 32, 32},    {"q8-row", FCT_Q8, 0, 32},
+               {"q2-row", FCT_Q2, 0, 32},    {"q4-static", FCT_Q4, 0, 0},
+               {"q8-static", FCT_Q8, 0, 0},  {"q2-static", FCT_Q2, 0, 0}};
 
 /* Everything a round works on. */
 struct bench {
@@ -91,10 +94,11 @@ static double median(double *values, int n) {
 static void measure_shape(struct bench *b, int shape, int scheme, int tokens) {
     struct fct_matrix w = {schemes[scheme].scheme, schemes[scheme].group, shapes[shape].rows,
                            shapes[shape].columns, b->region};
-    size_t bytes = fct_matrix_bytes(&w), most = tokens > 8 ? bytes : b->bytes;
-    if (bytes > b->bytes || (tokens > 8 && (size_t)w.rows > b->y_stride)) return;
+    size_t bytes = fct_matrix_bytes(&w), most = tokens > MOST_FEW ? bytes : b->bytes;
+    if (bytes > b->bytes || (tokens > MOST_FEW && (size_t)w.rows > b->y_stride)) return;
     double times[ROUNDS], shares[ROUNDS];
     b->w = w, b->tokens = tokens, b->copies = (int)(most / bytes);
+    b->act.group = schemes[scheme].act_group;
     b->bytes = (size_t)b->copies * bytes & ~(size_t)8191;
     for (int i = 0; i < ROUNDS; i++) {
         double read = seconds_of(b, read_all);
@@ -103,10 +107,10 @@ static void measure_shape(struct bench *b, int shape, int scheme, int tokens) {
     }
     double seconds = median(times, ROUNDS) / b->copies;
     double gmacs = (double)w.rows * w.columns * tokens / seconds * 1e-9;
-    printf("%-9s %-7s %-11s %6d x %-5d M=%-3d %8.1f GMAC/s (best %.1f) %6.2f GB/s",
+    printf("%-9s %-9s %-11s %6d x %-5d M=%-3d %8.1f GMAC/s (best %.1f) %6.2f GB/s",
            b->kernels->name, schemes[scheme].name, shapes[shape].name, w.rows, w.columns, tokens,
            gmacs, gmacs * seconds * b->copies / times[0], (double)bytes / seconds * 1e-9);
-    if (tokens <= 8) printf("  %5.2f of a plain read", median(shares, ROUNDS));
+    if (tokens <= MOST_FEW) printf("  %5.2f of a plain read", median(shares, ROUNDS));
     printf("\n");
     fflush(stdout);
     b->bytes = region_bytes;
@@ -182,10 +186,11 @@ static bool set_up(struct bench *b, int threads) {
     b->region = fct_pages_new(region_bytes, NULL);
     b->act.stride = MOST_COLUMNS;
     b->act.codes = fct_pages_new((size_t)MOST_TOKENS * MOST_COLUMNS, NULL);
-    b->act.sums = fct_pages_new((size_t)MOST_TOKENS * (size_t)fct_act_sums(MOST_COLUMNS) * 4, NULL);
-    b->act.scales = fct_pages_new(MOST_TOKENS * 4, NULL);
-    b->y = fct_pages_new((size_t)MOST_TOKENS * MOST_COLUMNS * 4 + 262144 * 4 * 8, NULL);
-    return b->pool && b->region && b->act.codes && b->act.sums && b->act.scales && b->y;
+    b->act.group = 32;
+    b->act.groups = fct_pages_new(
+        (size_t)MOST_TOKENS * (size_t)fct_act_groups(MOST_COLUMNS) * sizeof *b->act.groups, NULL);
+    b->y = fct_pages_new((size_t)MOST_TOKENS * MOST_COLUMNS * 4 + 262144 * 4 * MOST_FEW, NULL);
+    return b->pool && b->region && b->act.codes && b->act.groups && b->y;
 }
 
 static bool wanted(const char *list, const char *name) {
@@ -198,7 +203,7 @@ static bool wanted(const char *list, const char *name) {
 
 int measure_kernels(int threads, const char *tables, const char *only_schemes,
                     const char *only_shapes) {
-    static const int batches[] = {1, 2, 4, 8, 16, 128, 512};
+    static const int batches[] = {1, 2, 3, 4, 6, 8, 9, 11, 13, 16, 24, 128, 512};
     struct bench b;
     if (!set_up(&b, threads)) return 1;
     /* Scales inside random bits may be anything; what is timed does not depend on it. */
@@ -219,7 +224,7 @@ int measure_kernels(int threads, const char *tables, const char *only_schemes,
                 for (size_t m = 0; m < sizeof batches / sizeof *batches; m++) {
                     bool listed = wanted(only_schemes, schemes[scheme].name) &&
                                   wanted(only_shapes, shapes[shape].name);
-                    b.y_stride = batches[m] > 8 ? MOST_COLUMNS : 262144;
+                    b.y_stride = batches[m] > MOST_FEW ? MOST_COLUMNS : 262144;
                     if (listed) measure_shape(&b, (int)shape, (int)scheme, batches[m]);
                 }
         if (wanted(only_shapes, "attend"))

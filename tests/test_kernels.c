@@ -29,9 +29,8 @@ enum { MOST = 1024, TOKENS = 3 };
 
 static float x[MOST * TOKENS], y[MOST * TOKENS], w[MOST], r[MOST];
 static _Alignas(64) int8_t codes[TOKENS * MOST];
-static int32_t sums[TOKENS * 256];
-static float scales[TOKENS];
-static struct fct_act act = {MOST, codes, sums, scales};
+static struct fct_act_group groups[TOKENS][MOST / 32];
+static struct fct_act act = {MOST, 32, codes, groups[0]};
 
 static double ulps(float got, double expected) {
     return fabs((double)got - expected) / ldexp(1.0, ilogb(expected) - 23);
@@ -183,11 +182,14 @@ static void nan_and_infinity_show_in_every_result(void **state) {
             memcpy(y, x, sizeof y);
             k->softcap(y, 30.0f, 64);
             assert_false(isfinite(y[at]));
-            k->quantize(x, 64, 0.0f, &act, 1);
-            assert_false(isfinite(scales[1]));
-            k->quantize(x, 64, 0.1f, &act, 1);
-            assert_false(isfinite(scales[1]));
-            assert_false(isfinite(0.0f * scales[1])); /* even where all codes are 0 */
+            for (act.group = 0; act.group <= 64; act.group += 32) {
+                float *scale = &groups[1][act.group ? at / act.group : 0].scale;
+                k->quantize(x, 64, 0.0f, &act, 1);
+                assert_false(isfinite(*scale));
+                k->quantize(x, 64, 0.1f, &act, 1);
+                assert_false(isfinite(*scale));
+                assert_false(isfinite(0.0f * *scale)); /* even where all codes are 0 */
+            }
         }
 }
 
@@ -199,8 +201,9 @@ static void quantize_rounds_to_nearest_even(void **state) {
         static const float values[] = {127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -126.7f, 3.4999f};
         static const int expected[] = {127, 0, 2, 2, 0, -2, -127, 3};
         memcpy(x, values, sizeof values);
+        act.group = 32;
         k->quantize(x, 8, 0.0f, &act, 1);
-        assert_true(scales[1] == 1.0f);
+        assert_true(groups[1][0].scale == 1.0f);
         for (int i = 0; i < 8; i++) assert_int_equal(codes[MOST + i], expected[i]);
     }
 }
@@ -211,41 +214,62 @@ static void quantize_with_a_static_scale_clamps(void **state) {
         static const float values[] = {1.0f, 63.0f, 63.6f, -63.9f, -64.0f, -70.0f, 1e30f, -1e30f};
         static const int expected[] = {2, 126, 127, -128, -128, -128, 127, -128};
         memcpy(x, values, sizeof values);
-        k->quantize(x, 8, 0.5f, &act, 1);
-        assert_true(scales[1] == 0.5f);
-        for (int i = 0; i < 8; i++) assert_int_equal(codes[MOST + i], expected[i]);
+        for (act.group = 0; act.group <= 64; act.group += 32) {
+            k->quantize(x, 8, 0.5f, &act, 1);
+            assert_true(groups[1][0].scale == 0.5f);
+            for (int i = 0; i < 8; i++) assert_int_equal(codes[MOST + i], expected[i]);
+        }
+    }
+}
+
+/* A large number costs its own group precision, and no other. */
+static void each_group_has_a_scale_of_its_own(void **state) {
+    (void)state;
+    static const int lengths[] = {32, 64, 128};
+    EACH_TABLE(k)
+    for (int g = 0; g < 3; g++) {
+        act.group = lengths[g];
+        for (int i = 0; i < 256; i++) x[i] = 0.01f * (float)(i % 32 - 15);
+        x[0] = 254.0f;
+        k->quantize(x, 256, 0.0f, &act, 1);
+        assert_true(groups[1][0].scale == 2.0f && codes[MOST] == 127 && codes[MOST + 1] == 0);
+        for (int i = act.group; i < 256; i++) {
+            assert_true(groups[1][i / act.group].scale == 0.16f / 127.0f);
+            CHECK_NEAR((float)codes[MOST + i] * groups[1][i / act.group].scale, x[i], 0.0007);
+        }
     }
 }
 
 static void quantize_pads_with_zeros_and_keeps_sums(void **state) {
     (void)state;
-    EACH_TABLE(k) {
-        const int n = 333, n_sums = fct_act_sums(MOST);
+    static const int lengths[] = {0, 32, 64, 128};
+    EACH_TABLE(k)
+    for (int g = 0; g < 4; g++) {
+        const int n = 333, length = lengths[g] ? lengths[g] : 512;
         fct_made_up_floats(x, MOST, 5);
         memset(codes, 0x55, sizeof codes);
+        memset(groups, 0x55, sizeof groups);
+        act.group = lengths[g];
         k->quantize(x, n, 0.0f, &act, 2);
-        const int8_t *c = codes + 2 * MOST;
-        const int32_t *s = sums + 2 * n_sums;
-        for (int i = n; i < 512; i++) assert_int_equal(c[i], 0);
-        for (int group = 32; group <= 128; group *= 2)
-            for (int i = 0; i < 512; i += group) {
-                int sum = 0;
-                for (int j = 0; j < group; j++) sum += c[i + j];
-                assert_int_equal(s[fct_act_sums_at(MOST, group) + i / group], -8 * sum);
-            }
-        int all = 0;
-        for (int i = 0; i < n; i++) all += c[i];
-        assert_int_equal(s[fct_act_sums_at(MOST, 0)], -8 * all);
+        for (int i = n; i < 512; i++) assert_int_equal(codes[2 * MOST + i], 0);
+        for (int i = 0; i < 512; i += length) {
+            int sum = 0;
+            for (int j = 0; j < length; j++) sum += codes[2 * MOST + i + j];
+            assert_int_equal(groups[2][i / length].minus_8_sum, -8 * sum);
+            assert_true((groups[2][i / length].scale > 0) == (i < n));
+        }
+        assert_int_equal(groups[2][512 / length].minus_8_sum, 0x55555555);
     }
 }
 
 static void quantize_of_zeros_or_almost_gives_scale_zero(void **state) {
     (void)state;
+    act.group = 32;
     EACH_TABLE(k)
     for (int tiny = 0; tiny < 2; tiny++) {
         for (int i = 0; i < 64; i++) x[i] = tiny ? 1e-40f : -0.0f;
         k->quantize(x, 64, 0.0f, &act, 0);
-        assert_true(scales[0] == 0.0f);
+        assert_true(groups[0][0].scale == 0.0f && groups[0][1].scale == 0.0f);
         for (int i = 0; i < 64; i++) assert_int_equal(codes[i], 0);
     }
 }
@@ -310,28 +334,55 @@ static struct fct_matrix pack_weights(int s) {
     return matrix;
 }
 
+static void check_product(const struct fct_kernels *k, const struct fct_matrix *matrix) {
+    for (int t = 0; t < TOKENS; t++)
+        k->quantize(x + t * MOST, COLUMNS, t == 1 ? 0.01f : 0.0f, &act, t);
+    k->matmul(matrix, &act, TOKENS, 0, 3, y, MOST);
+    for (int t = 0; t < TOKENS; t++)
+        for (int row = 0; row < 48; row++) {
+            double expected = 0, size = 0;
+            for (int i = 0; i < COLUMNS; i++) {
+                double scale = groups[t][act.group ? i / act.group : 0].scale;
+                double product = (double)weight_codes[row][i] * weight_scales[row][i] *
+                                 codes[t * MOST + i] * scale;
+                expected += product;
+                size += fabs(product);
+            }
+            CHECK_NEAR(y[t * MOST + row], expected, 1e-6 * size); /* some 16 roundings of 6e-8 */
+        }
+}
+
 static void matmul_multiplies_what_blocks_h_describes(void **state) {
     (void)state;
     for (int s = 0; s < N_SCHEMES; s++) {
         struct fct_matrix matrix = pack_weights(s);
+        fct_made_up_floats(x, TOKENS * MOST, 6);
         EACH_TABLE(k) {
-            fct_made_up_floats(x, TOKENS * MOST, 6);
-            for (int t = 0; t < TOKENS; t++)
-                k->quantize(x + t * MOST, COLUMNS, t == 1 ? 0.01f : 0.0f, &act, t);
-            k->matmul(&matrix, &act, TOKENS, 0, 3, y, MOST);
-            for (int t = 0; t < TOKENS; t++)
-                for (int row = 0; row < 48; row++) {
-                    double expected = 0, size = 0;
-                    for (int i = 0; i < COLUMNS; i++) {
-                        double product = (double)weight_codes[row][i] * weight_scales[row][i] *
-                                         codes[t * MOST + i] * scales[t];
-                        expected += product;
-                        size += fabs(product);
-                    }
-                    CHECK_NEAR(y[t * MOST + row], expected,
-                               1e-6 * size); /* some 16 roundings of 6e-8 */
-                }
+            act.group = matrix.group ? matrix.group : 32;
+            check_product(k, &matrix);
+            if (matrix.group) continue;
+            act.group = 0;
+            check_product(k, &matrix);
         }
+    }
+}
+
+/* As small as an activation may get, beside a row of large ones: each group counts. */
+static void a_group_of_small_activations_is_not_lost(void **state) {
+    (void)state;
+    struct fct_matrix matrix = pack_weights(0);
+    EACH_TABLE(k) {
+        act.group = 32;
+        memset(x, 0, sizeof x);
+        x[0] = 1e4f;
+        k->quantize(x, COLUMNS, 0.0f, &act, 0);
+        k->matmul(&matrix, &act, 1, 0, 3, y, MOST);
+        x[40] = 1e-3f;
+        k->quantize(x, COLUMNS, 0.0f, &act, 0);
+        k->matmul(&matrix, &act, 1, 0, 3, y + MOST, MOST);
+        for (int row = 0; row < ROWS; row++)
+            if (weight_codes[row][0] == 0 && weight_codes[row][40] != 0)
+                assert_true(y[row] == 0.0f && y[MOST + row] != 0.0f);
     }
 }
 
@@ -363,6 +414,7 @@ static void a_nan_scale_of_a_weight_shows(void **state) {
     struct fct_matrix matrix = pack_weights(0);
     ((uint16_t *)packed)[5] = 0x7E00;
     fct_made_up_floats(x, MOST, 6);
+    act.group = 32;
     EACH_TABLE(k) {
         k->quantize(x, COLUMNS, 0.0f, &act, 0);
         k->matmul(&matrix, &act, 1, 0, 3, y, MOST);
@@ -576,9 +628,11 @@ int main(void) {
         cmocka_unit_test(nan_and_infinity_show_in_every_result),
         cmocka_unit_test(quantize_rounds_to_nearest_even),
         cmocka_unit_test(quantize_with_a_static_scale_clamps),
+        cmocka_unit_test(each_group_has_a_scale_of_its_own),
         cmocka_unit_test(quantize_pads_with_zeros_and_keeps_sums),
         cmocka_unit_test(quantize_of_zeros_or_almost_gives_scale_zero),
         cmocka_unit_test(matmul_multiplies_what_blocks_h_describes),
+        cmocka_unit_test(a_group_of_small_activations_is_not_lost),
         cmocka_unit_test(matmul_f32_multiplies_floats),
         cmocka_unit_test(a_nan_scale_of_a_weight_shows),
         cmocka_unit_test(lookup_reads_rows_in_blocks),

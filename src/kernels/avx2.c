@@ -1,46 +1,43 @@
 /* avx2.c - the table for AVX2 with FMA and F16C. */
-#include "kernels/x86.h"
+#include "kernels/registers_256.h"
 
-#define TILE_TOKENS 4
+enum { TILE_TOKENS = 4 };
 
 /* Q4 and Q2: vpmaddubsw multiplies unsigned codes with signed activations and adds two neighbours
  * in 16 bits. A sum over 32 inputs stays in 16 bits: 8 steps of 2 * 15 * 128 are 30,720, less than
  * 32,768. Q8: neither order of signs keeps two products of bytes in 16 bits, so even and odd bytes
  * are widened for vpmaddwd. */
-INLINE __m256i unpack_part(enum fct_scheme SCHEME, __m256i codes, int PART) {
+INLINE ints unpack_part(enum fct_scheme SCHEME, ints codes, int PART) {
     if (SCHEME == FCT_Q8) return codes;
-    return _mm256_and_si256(_mm256_srli_epi16(codes, PART * (SCHEME == FCT_Q4 ? 4 : 2)),
-                            _mm256_set1_epi8(SCHEME == FCT_Q4 ? 15 : 3));
+    return and_bits(shift_words(codes, PART * (SCHEME == FCT_Q4 ? 4 : 2)),
+                    bytes_of(SCHEME == FCT_Q4 ? 15 : 3));
 }
 
-INLINE __m256i start_sum(enum fct_scheme SCHEME, int32_t minus_8_sum) {
-    return _mm256_set1_epi32(SCHEME == FCT_Q4   ? minus_8_sum
-                             : SCHEME == FCT_Q8 ? 0
-                                                : minus_8_sum / 4);
+INLINE ints start_sum(enum fct_scheme SCHEME, int32_t minus_8_sum) {
+    return ints_of(SCHEME == FCT_Q4 ? minus_8_sum : SCHEME == FCT_Q8 ? 0 : minus_8_sum / 4);
 }
 
-INLINE __m256i begin_run(enum fct_scheme SCHEME, __m256i sum) {
-    return SCHEME == FCT_Q8 ? sum : _mm256_setzero_si256();
+INLINE ints begin_run(enum fct_scheme SCHEME, ints sum) {
+    return SCHEME == FCT_Q8 ? sum : ints_of(0);
 }
 
-INLINE __m256i even_bytes(__m256i bytes) {
-    return _mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8);
-}
-INLINE __m256i odd_bytes(__m256i bytes) { return _mm256_srai_epi16(bytes, 8); }
+INLINE ints even_bytes(ints bytes) { return _mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8); }
+INLINE ints odd_bytes(ints bytes) { return _mm256_srai_epi16(bytes, 8); }
 
-INLINE __m256i add_dot4(enum fct_scheme SCHEME, __m256i run, __m256i weights, __m256i inputs) {
+INLINE ints add_dot4(enum fct_scheme SCHEME, ints run, ints weights, ints inputs) {
     if (SCHEME != FCT_Q8) return _mm256_add_epi16(run, _mm256_maddubs_epi16(weights, inputs));
     run = _mm256_add_epi32(run, _mm256_madd_epi16(even_bytes(weights), even_bytes(inputs)));
     return _mm256_add_epi32(run, _mm256_madd_epi16(odd_bytes(weights), odd_bytes(inputs)));
 }
 
-INLINE __m256i end_run(enum fct_scheme SCHEME, __m256i sum, __m256i run) {
+INLINE ints end_run(enum fct_scheme SCHEME, ints sum, ints run) {
     return SCHEME == FCT_Q8 ? run
                             : _mm256_add_epi32(sum, _mm256_madd_epi16(run, _mm256_set1_epi16(1)));
 }
 
 #include "kernels/float_256.h"
-#include "kernels/matmul_256.h"
+#include "kernels/x86_few.h"
+#include "kernels/x86_many.h"
 
 #include "kernels/attend_ops.h"
 #include "kernels/matmul_f32.h"

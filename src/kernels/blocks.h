@@ -81,27 +81,23 @@ static inline size_t fct_table_row_bytes(enum fct_scheme scheme, int blocks, int
     return (scales + codes + 15) / 16 * 16;
 }
 
-/* Int8 activations of up to `tokens` tokens, made by fct_kernels.quantize and read by
- * fct_kernels.matmul. value = code * scale of the token. Codes beyond the inputs are zero up to the
- * next multiple of FCT_ACT_ALIGN. sums: -8 * the sum of each run of 32 codes, then of each run of
- * 64, of 128, then of all: what undoes the offset of unsigned weight codes (see
- * fct_act_sums_of). */
-struct fct_act {
-    int stride;    /* inputs a token has room for, a multiple of FCT_ACT_ALIGN */
-    int8_t *codes; /* [tokens][stride] */
-    int32_t *sums; /* [tokens][fct_act_sums(stride)] */
-    float *scales; /* [tokens] */
+/* What the activations of a group have in common. */
+struct fct_act_group {
+    float scale;         /* value = code * scale */
+    int32_t minus_8_sum; /* -8 * the sum of the codes: undoes the offset of unsigned weight codes */
 };
-static inline int fct_act_sums(int stride) {
-    return (stride / 32 + stride / 64 + stride / 128 + 1 + 15) / 16 * 16;
-}
-/* Where the sums of runs of `group` codes (32, 64, 128) begin, 0: the sum of all. */
-static inline int fct_act_sums_at(int stride, int group) {
-    return group == 32    ? 0
-           : group == 64  ? stride / 32
-           : group == 128 ? stride / 32 + stride / 64
-                          : stride / 32 + stride / 64 + stride / 128;
-}
+
+/* Int8 activations of up to `tokens` tokens, made by fct_kernels.quantize and read by
+ * fct_kernels.matmul. Weights in groups take activations in groups of the same size; weights with
+ * one scale a row take groups of 32, or one scale a token where it is a static one. Codes beyond
+ * the inputs are zero up to the next multiple of FCT_ACT_ALIGN, and their groups have the sum 0. */
+struct fct_act {
+    int stride;                   /* inputs a token has room for, a multiple of FCT_ACT_ALIGN */
+    int group;                    /* inputs that share a scale: 32, 64 or 128; 0: all of a token */
+    int8_t *codes;                /* [tokens][stride] */
+    struct fct_act_group *groups; /* [tokens][fct_act_groups(stride)], in use from the first on */
+};
+static inline int fct_act_groups(int stride) { return stride / 32; }
 
 /* The KV cache of one layer and KV head, in blocks of 16 positions so that a kernel reads each
  * element once, in order, for all query heads that share it:

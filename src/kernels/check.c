@@ -9,58 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- made-up numbers ---- */
-
-static uint32_t next_random(uint32_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    *state ^= *state << 5;
-    return *state;
-}
-
-/* Both signs, magnitudes from 2^-10 to 2^3. */
-static float random_float(uint32_t *state) {
-    uint32_t r = next_random(state);
-    float x = ldexpf(1.0f + (float)(r & 0xFFFF) / 65536.0f, (int)(r >> 16) % 13 - 10);
-    return r >> 31 ? -x : x;
-}
-
-void fct_made_up_floats(float *x, size_t n, uint32_t seed) {
-    for (size_t i = 0; i < n; i++) x[i] = random_float(&seed);
-}
-
-static uint16_t random_half_scale(uint32_t *state) {
-    return fct_float_half(0.01f + (float)(next_random(state) % 1000) * 1e-4f);
-}
-
-static void fill_scales(const struct fct_matrix *w, uint8_t *data, uint32_t *state) {
-    size_t strip_bytes = fct_strip_bytes(w->scheme, w->group, w->columns);
-    for (int strip = 0; strip < fct_strips(w->rows); strip++, data += strip_bytes) {
-        if (w->group) {
-            size_t tile_bytes = fct_tile_bytes(w->scheme, w->group);
-            for (size_t at = 0; at < strip_bytes; at += tile_bytes)
-                for (int i = 0; i < 32; i++)
-                    ((uint16_t *)(data + at))[i] = random_half_scale(state);
-        } else {
-            float *scales = (float *)(data + strip_bytes - 64);
-            for (int row = 0; row < FCT_STRIP; row++) scales[row] = 0.01f * random_float(state);
-        }
-    }
-}
-
-void fct_made_up_matrix(const struct fct_matrix *w, uint8_t *data, uint32_t seed) {
-    size_t bytes = fct_matrix_bytes(w);
-    if (w->scheme == FCT_F32) {
-        fct_made_up_floats((float *)data, bytes / 4, seed);
-        return;
-    }
-    for (size_t i = 0; i < bytes; i += 4) {
-        uint32_t r = next_random(&seed);
-        memcpy(data + i, &r, 4);
-    }
-    fill_scales(w, data, &seed);
-}
-
 /* ---- comparing ---- */
 
 static void *lines(size_t bytes) {
@@ -102,6 +50,19 @@ static const char *const no_memory = "out of memory";
 
 /* ---- matrices ---- */
 
+const struct fct_matmul_case fct_check_kinds[FCT_CHECK_KINDS] = {
+    {.scheme = FCT_Q4, .group = 32, .act_group = 32},
+    {.scheme = FCT_Q4, .group = 64, .act_group = 64},
+    {.scheme = FCT_Q4, .group = 128, .act_group = 128},
+    {.scheme = FCT_Q8, .group = 32, .act_group = 32},
+    {.scheme = FCT_Q4, .group = 0, .act_group = 32},
+    {.scheme = FCT_Q8, .group = 0, .act_group = 32},
+    {.scheme = FCT_Q2, .group = 0, .act_group = 32},
+    {.scheme = FCT_Q4, .group = 0, .act_group = 0},
+    {.scheme = FCT_Q8, .group = 0, .act_group = 0},
+    {.scheme = FCT_Q2, .group = 0, .act_group = 0},
+};
+
 /* Everything a product needs. */
 struct product {
     struct fct_matrix w;
@@ -113,7 +74,14 @@ struct product {
 
 static void free_product(struct product *p) {
     free(p->data), free(p->x), free(p->got), free(p->expected);
-    free(p->act.codes), free(p->act.sums), free(p->act.scales);
+    free(p->act.codes), free(p->act.groups);
+}
+
+/* Where one token ends and the next begins depends on the room there is: more than is needed. */
+static struct fct_act make_act(size_t tokens, int group, size_t stride) {
+    struct fct_act act = {(int)stride, group, lines(tokens * stride), NULL};
+    act.groups = lines(tokens * (size_t)fct_act_groups(act.stride) * sizeof *act.groups);
+    return act;
 }
 
 static bool make_product(struct product *p, const struct fct_matmul_case *it) {
@@ -127,13 +95,8 @@ static bool make_product(struct product *p, const struct fct_matmul_case *it) {
     p->x = new_floats(tokens * p->x_stride, 3);
     p->got = new_floats(p->y_floats, 4);
     p->expected = new_floats(p->y_floats, 4);
-    p->act.stride =
-        (int)(p->x_stride + alike); /* more than is needed: the place of the sums depends on it */
-    p->act.codes = lines(tokens * (size_t)p->act.stride);
-    p->act.sums = lines(tokens * (size_t)fct_act_sums(p->act.stride) * 4);
-    p->act.scales = lines(tokens * 4);
-    if (!p->data || !p->x || !p->got || !p->expected || !p->act.codes || !p->act.sums ||
-        !p->act.scales)
+    p->act = make_act(tokens, it->act_group, p->x_stride + alike);
+    if (!p->data || !p->x || !p->got || !p->expected || !p->act.codes || !p->act.groups)
         return false;
     fct_made_up_matrix(&p->w, p->data, 1 + (uint32_t)it->columns);
     memset(p->act.codes, 0x55, tokens * (size_t)p->act.stride);
@@ -147,9 +110,9 @@ static bool make_product(struct product *p, const struct fct_matmul_case *it) {
 static const char *case_name(const struct fct_matmul_case *it, const char *operation,
                              char name[96]) {
     static const char *const schemes[] = {"f32", "q8", "q4", "q2"};
-    snprintf(name, 96, "%s %s group %d, %d x %d, strips %d to %d, %d tokens", operation,
-             schemes[it->scheme], it->group, it->rows, it->columns, it->begin, it->end,
-             it->n_tokens);
+    snprintf(name, 96, "%s %s group %d, %d x %d, strips %d to %d, %d tokens in groups of %d",
+             operation, schemes[it->scheme], it->group, it->rows, it->columns, it->begin, it->end,
+             it->n_tokens, it->act_group);
     return name;
 }
 
@@ -195,8 +158,7 @@ bool fct_check_matmul_f32(const struct fct_kernels *kernels, const struct fct_ma
 struct vectors {
     int length;
     float *x, *w, *r, *got, *expected;
-    int8_t *codes;
-    int32_t *sums;
+    struct fct_act act; /* two rows */
 };
 
 static bool check_norms(const struct fct_kernels *k, const struct vectors *v, char *what,
@@ -260,50 +222,53 @@ static bool check_odd_lengths(const struct fct_kernels *k, const struct vectors 
 }
 
 static bool check_quantize(const struct fct_kernels *k, const struct vectors *v, int length,
-                           float scale, char *what, size_t n) {
-    int stride = (v->length + FCT_ACT_ALIGN - 1) / FCT_ACT_ALIGN * FCT_ACT_ALIGN,
-        n_sums = fct_act_sums(stride);
-    float scales[4] = {0};
-    struct fct_act act = {stride, v->codes, v->sums, scales};
-    memset(v->codes, 0x55, 4 * (size_t)stride);
-    memset(v->sums, 0x55, 4 * (size_t)n_sums * 4);
-    fct_kernels_portable.quantize(v->x, length, scale, &act, 1);
-    k->quantize(v->x, length, scale, &act, 2);
-    if (!same(scales + 2, scales + 1, 1, "scale of quantize", what, n)) return false;
-    for (int i = 0; i < stride; i++)
-        if (act.codes[stride + i] != act.codes[2 * stride + i])
-            return fail(what, n, "quantize: code %d of %d is %d, portable gives %d", i, length,
-                        act.codes[2 * stride + i], act.codes[stride + i]);
-    for (int i = 0; i < n_sums; i++)
-        if (act.sums[n_sums + i] != act.sums[2 * n_sums + i])
-            return fail(what, n, "quantize: sum %d of %d inputs is %d, portable gives %d", i,
-                        length, act.sums[2 * n_sums + i], act.sums[n_sums + i]);
+                           int group, float scale, char *what, size_t n) {
+    struct fct_act act = v->act;
+    size_t stride = (size_t)act.stride;
+    act.group = group;
+    memset(act.codes, 0x55, 2 * stride);
+    memset(act.groups, 0x55, 2 * stride / 32 * sizeof *act.groups);
+    fct_kernels_portable.quantize(v->x, length, scale, &act, 0);
+    k->quantize(v->x, length, scale, &act, 1);
+    for (size_t i = 0; i < stride; i++)
+        if (act.codes[i] != act.codes[stride + i])
+            return fail(what, n, "quantize: code %zu of %d is %d, portable gives %d", i, length,
+                        act.codes[stride + i], act.codes[i]);
+    for (size_t i = 0; i < stride / 32; i++) {
+        const struct fct_act_group *expected = &act.groups[i], *got = expected + stride / 32;
+        if (!same(&got->scale, &expected->scale, 1, "scale of quantize", what, n)) return false;
+        if (got->minus_8_sum != expected->minus_8_sum)
+            return fail(what, n, "quantize: sum %zu of %d inputs is %d, portable gives %d", i,
+                        length, got->minus_8_sum, expected->minus_8_sum);
+    }
     return true;
 }
 
 static bool check_one_input(const struct fct_kernels *k, const struct vectors *v, char *what,
                             size_t n) {
+    static const int groups[] = {0, 32, 64, 128};
     bool good = check_norms(k, v, what, n) && check_elements(k, v, what, n);
-    for (int less = 0; less < 16 && good; less += 5)
-        good = check_odd_lengths(k, v, v->length - less, what, n) &&
-               check_quantize(k, v, v->length - less, 0.0f, what, n) &&
-               check_quantize(k, v, v->length - less, 0.01f, what, n);
+    for (int less = 0; less < 16 && good; less += 5) {
+        good = check_odd_lengths(k, v, v->length - less, what, n);
+        for (int i = 0; i < 4 && good; i++)
+            good = check_quantize(k, v, v->length - less, groups[i], 0.0f, what, n) &&
+                   check_quantize(k, v, v->length - less, groups[i], 0.01f, what, n);
+    }
     return good;
 }
 
 bool fct_check_vectors(const struct fct_kernels *kernels, int length, char *what, size_t n) {
     static const float specials[] = {NAN,    -INFINITY, INFINITY, -0.0f,
                                      1e-40f, 3e38f,     3e-32f,   -20.0f};
-    size_t count = (size_t)length, padded = count + FCT_ACT_ALIGN;
+    size_t count = (size_t)length, alike = FCT_ACT_ALIGN;
     struct vectors v = {length,
                         new_floats(count, 1),
                         new_floats(count, 2),
                         new_floats(count, 3),
                         new_floats(count, 4),
                         new_floats(count, 5),
-                        lines(4 * padded),
-                        lines(16 * (size_t)fct_act_sums((int)padded))};
-    bool good = v.x && v.w && v.r && v.got && v.expected && v.codes && v.sums;
+                        make_act(2, 0, (count + alike - 1) / alike * alike + alike)};
+    bool good = v.x && v.w && v.r && v.got && v.expected && v.act.codes && v.act.groups;
     if (!good) fail(what, n, "%s", no_memory);
     good = good && check_one_input(kernels, &v, what, n);
     for (size_t i = 0; i < sizeof specials / sizeof *specials && good; i++) {
@@ -315,7 +280,8 @@ bool fct_check_vectors(const struct fct_kernels *kernels, int length, char *what
     good = good && check_one_input(kernels, &v, what, n);
     for (size_t i = 0; i < count && good; i++) v.x[i] = NAN;
     good = good && check_one_input(kernels, &v, what, n);
-    free(v.x), free(v.w), free(v.r), free(v.got), free(v.expected), free(v.codes), free(v.sums);
+    free(v.x), free(v.w), free(v.r), free(v.got), free(v.expected);
+    free(v.act.codes), free(v.act.groups);
     return good;
 }
 
@@ -457,19 +423,16 @@ bool fct_check_attend(const struct fct_kernels *kernels, const struct fct_attend
 /* ---- the short check ---- */
 
 static bool check_matrices(const struct fct_kernels *kernels, char *what, size_t n) {
-    static const struct fct_matmul_case shapes[] = {
-        {FCT_Q4, 32, 0, 0, 0, 0, 0}, {FCT_Q4, 64, 0, 0, 0, 0, 0}, {FCT_Q4, 128, 0, 0, 0, 0, 0},
-        {FCT_Q4, 0, 0, 0, 0, 0, 0},  {FCT_Q8, 32, 0, 0, 0, 0, 0}, {FCT_Q8, 0, 0, 0, 0, 0, 0},
-        {FCT_Q2, 0, 0, 0, 0, 0, 0},  {FCT_F32, 0, 0, 0, 0, 0, 0}};
     static const int tokens[] = {1, 2, 3, 4, 5, 6, 7, 8, 19};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (int i = 0; i < FCT_CHECK_KINDS; i++)
         for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++) {
-            struct fct_matmul_case it = shapes[i];
+            struct fct_matmul_case it = fct_check_kinds[i];
             it.rows = 72, it.columns = 608, it.n_tokens = tokens[t], it.begin = 0, it.end = 5;
-            if (it.scheme != FCT_F32 && !fct_check_matmul(kernels, &it, what, n)) return false;
+            if (!fct_check_matmul(kernels, &it, what, n)) return false;
             if (t % 4 == 3 && !fct_check_matmul_f32(kernels, &it, what, n)) return false;
         }
-    return true;
+    struct fct_matmul_case floats = {FCT_F32, 0, 0, 72, 608, 7, 0, 5};
+    return fct_check_matmul_f32(kernels, &floats, what, n);
 }
 
 bool fct_kernels_check(const struct fct_kernels *kernels, char *what, size_t n) {

@@ -5,13 +5,18 @@
 #define FCT_KERNELS_CHECK_H
 
 #include "kernels/kernels.h"
+#include "kernels/made_up.h"
 
 struct fct_matmul_case {
     enum fct_scheme scheme;
-    int group, rows, columns;
+    int group, act_group; /* of weights, of activations */
+    int rows, columns;
     int n_tokens;
     int begin, end; /* strips; what lies outside must stay as it was */
 };
+/* Every way in which weights and activations have their scales; no shapes yet. */
+enum { FCT_CHECK_KINDS = 10 };
+extern const struct fct_matmul_case fct_check_kinds[FCT_CHECK_KINDS];
 /* Int8 activations, all tokens at once and the first one alone; not for FCT_F32. */
 bool fct_check_matmul(const struct fct_kernels *kernels, const struct fct_matmul_case *it,
                       char *what, size_t n);
@@ -32,9 +37,5 @@ bool fct_check_attend(const struct fct_kernels *kernels, const struct fct_attend
 bool fct_check_vectors(const struct fct_kernels *kernels, int length, char *what, size_t n);
 bool fct_check_lookup(const struct fct_kernels *kernels, enum fct_scheme scheme, int blocks,
                       int columns, char *what, size_t n);
-
-/* The made-up numbers, also for measuring: the same ones for the same seed. */
-void fct_made_up_matrix(const struct fct_matrix *w, uint8_t *data, uint32_t seed);
-void fct_made_up_floats(float *x, size_t n, uint32_t seed);
 
 #endif

@@ -169,7 +169,9 @@ static inline uint32_t largest_magnitude(const float *x, int n) {
 }
 
 /* Adding 1.5 * 2^23 rounds to the nearest integer, ties to even, and leaves it in the low bits. */
-static inline int8_t low_byte(float v) { return (int8_t)(uint8_t)fct_float_bits(v + 0x1.8p23f); }
+static inline int32_t nearest_integer(float v) {
+    return (int32_t)(fct_float_bits(v + 0x1.8p23f) - fct_float_bits(0x1.8p23f));
+}
 
 /* How a vector becomes codes: its scale, and what its numbers are multiplied with (dynamic) or
  * divided by (static). */
@@ -188,44 +190,54 @@ static inline struct coder choose_coder(const float *x, int n, float fixed) {
     return (struct coder){largest / 127.0f, 127.0f / largest, 0};
 }
 
-static inline void encode(const struct coder *coder, const float *restrict x, int n,
-                          int8_t *restrict codes) {
+/* Returns the sum of the codes. */
+static inline int32_t encode(const struct coder *coder, const float *restrict x, int n,
+                             int8_t *restrict codes) {
     float inverse = coder->inverse, divisor = coder->divisor;
+    int32_t sum = 0;
     if (divisor > 0) {
         for (int i = 0; i < n; i++) {
             float v = x[i] / divisor;
             v = v < -128.0f ? -128.0f : v;
-            codes[i] = low_byte(v > 127.0f ? 127.0f : v);
+            int32_t code = nearest_integer(v > 127.0f ? 127.0f : v);
+            codes[i] = (int8_t)code;
+            sum += code;
         }
     } else if (inverse > 0) {
-        for (int i = 0; i < n; i++) codes[i] = low_byte(x[i] * inverse);
+        for (int i = 0; i < n; i++) {
+            int32_t code = nearest_integer(x[i] * inverse);
+            codes[i] = (int8_t)code;
+            sum += code;
+        }
     } else {
         memset(codes, 0, (size_t)n);
     }
-}
-
-#ifndef FCT_OWN_SUM_OF_32
-static inline int sum_of_32(const int8_t *codes) {
-    int sum = 0;
-    for (int j = 0; j < 32; j++) sum += codes[j];
     return sum;
 }
-#endif
 
+/* A group of which n numbers are there. */
+static inline __attribute__((always_inline)) struct fct_act_group
+quantize_group(const float *x, int n, float fixed, int8_t *codes) {
+    struct coder coder = choose_coder(x, n, fixed);
+    int32_t sum = encode(&coder, x, n, codes);
+    return (struct fct_act_group){coder.scale, -8 * sum};
+}
+
+/* Whole groups have a constant length, for the compiler's sake. */
 static inline void quantize(const float *x, int n, float fixed, struct fct_act *act, int token) {
     int8_t *codes = act->codes + (size_t)token * (size_t)act->stride;
-    int32_t *sums = act->sums + (size_t)token * (size_t)fct_act_sums(act->stride);
-    int32_t *sums64 = sums + fct_act_sums_at(act->stride, 64),
-            *sums128 = sums + fct_act_sums_at(act->stride, 128);
-    int padded = (n + FCT_ACT_ALIGN - 1) / FCT_ACT_ALIGN * FCT_ACT_ALIGN, all = 0;
-    struct coder coder = choose_coder(x, n, fixed);
-    act->scales[token] = coder.scale;
-    encode(&coder, x, n, codes);
+    struct fct_act_group *groups =
+        act->groups + (size_t)token * (size_t)fct_act_groups(act->stride);
+    int padded = (n + FCT_ACT_ALIGN - 1) / FCT_ACT_ALIGN * FCT_ACT_ALIGN,
+        length = act->group ? act->group : padded, i = 0;
+    if (length == 32)
+        for (; i + 32 <= n; i += 32) *groups++ = quantize_group(x + i, 32, fixed, codes + i);
+    else
+        for (; i + length <= n; i += length)
+            *groups++ = quantize_group(x + i, length, fixed, codes + i);
     memset(codes + n, 0, (size_t)(padded - n));
-    for (int i = 0; i < padded / 32; i++) sums[i] = -8 * sum_of_32(codes + 32 * i);
-    for (int i = 0; i < padded / 64; i++) sums64[i] = sums[2 * i] + sums[2 * i + 1];
-    for (int i = 0; i < padded / 128; i++) all += sums128[i] = sums64[2 * i] + sums64[2 * i + 1];
-    sums[fct_act_sums_at(act->stride, 0)] = all;
+    for (; i < padded; i += length)
+        *groups++ = quantize_group(x + i, n > i ? n - i : 0, fixed, codes + i);
 }
 
 /* ---- lookup tables ---- */

@@ -37,10 +37,12 @@ struct fct_kernels {
     /* y[token * y_stride + row], rows padded to whole strips. */
 
     /* y = act . wᵀ for int8 activations and any quantized scheme (not FCT_F32). Bit-equal for any
-     * n_tokens >= 1.
-     * group > 0:  a = fma((float)(integer sum of a group), scale of the group, a), groups in order,
-     *     from 0; y = a * token scale.
-     * group == 0: y = ((float)(integer sum of the row) * row scale) * token scale. */
+     * n_tokens >= 1. w->group and act->group are
+     * equal:    a = fma((float)(integer sum of a group), weight scale * activation scale, a), their
+     *     product rounded, groups in order, from 0; y = a.
+     * 0 and 32: a = fma((float)(integer sum of 32), activation scale, a), likewise; y = a * row
+     *     scale.
+     * 0 and 0:  y = ((float)(integer sum of the row) * row scale) * activation scale. */
     void (*matmul)(const struct fct_matrix *w, const struct fct_act *act, int n_tokens, int begin,
                    int end, float *y, size_t y_stride);
 
@@ -49,10 +51,10 @@ struct fct_kernels {
     void (*matmul_f32)(const struct fct_matrix *w, const float *x, size_t x_stride, int n_tokens,
                        int begin, int end, float *y, size_t y_stride);
 
-    /* x [n] as int8 into row `token` of act. scale > 0 is a static one: clamp(rint(x / scale),
-     * -128, 127). scale 0: the token's own, absmax / 127, code = rint(x * (127 / absmax)), absmax 0
-     * gives scale 0. A NaN or an infinity in x makes the token's scale NaN or infinite, so that it
-     * shows in the result. */
+    /* x [n] as int8 into row `token` of act, in groups of act->group. scale > 0 is a static one:
+     * clamp(rint(x / scale), -128, 127). scale 0: each group its own, absmax / 127, code = rint(x *
+     * (127 / absmax)), absmax 0 gives scale 0. A NaN or an infinity in a group makes its scale NaN
+     * or infinite, so that it shows in the result. */
     void (*quantize)(const float *x, int n, float scale, struct fct_act *act, int token);
 
     /* ---- vectors of n floats, n a multiple of 16 unless said; y may be x ---- */

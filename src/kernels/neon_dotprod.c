@@ -15,10 +15,11 @@ TILE_INLINE void panel_put(int8_t *to, int v, int8x16_t first, int8x16_t last) {
     vst1q_s8(to + 64 + 16 * v, last);
 }
 
-TILE_INLINE void panel_grouped(const struct panel *panel, int half, const struct panel_job *job,
-                               const int n_tokens) {
+TILE_INLINE void panel_in_groups(const struct panel *panel, int half, const struct panel_job *job,
+                                 bool grouped, const int n_tokens) {
     const uint8_t *codes = (const uint8_t *)panel->codes + 32 * half;
     const int8_t *x = job->x;
+    const struct fct_act_group *groups = job->groups;
     float32x4_t total[TILE_TOKENS][TILE_VECTORS];
     UNROLL for (int t = 0; t < n_tokens; t++) {
         UNROLL for (int v = 0; v < PANEL_VECTORS; v++) {
@@ -26,20 +27,22 @@ TILE_INLINE void panel_grouped(const struct panel *panel, int half, const struct
                                         : vld1q_f32(job->y + (size_t)t * job->y_stride + 4 * v);
         }
     }
-    for (int g = 0; g < panel->inputs / panel->group; g++) {
+    for (int g = 0; g < panel->inputs / panel->group; g++, groups++) {
         int32x4_t sum[TILE_TOKENS][TILE_VECTORS];
-        start_sums(FCT_Q8, NULL, 0, PANEL_VECTORS, n_tokens, sum);
+        start_sums(FCT_Q8, groups, 0, PANEL_VECTORS, n_tokens, sum);
         for (int i = 0; i < panel->group; i += 32, x += 32, codes += 32 * FCT_STRIP) {
             dot_32(FCT_Q8, codes, PANEL_VECTORS, x, job->stride, n_tokens, sum);
         }
         float32x4_t scales[TILE_VECTORS] = {vld1q_f32(panel->scales[g] + 8 * half),
                                             vld1q_f32(panel->scales[g] + 8 * half + 4)};
-        add_scaled(sum, scales, PANEL_VECTORS, n_tokens, total);
+        add_scaled(sum, grouped, scales, groups, job->groups_stride, PANEL_VECTORS, n_tokens,
+                   total);
     }
     UNROLL for (int t = 0; t < n_tokens; t++) {
-        float factor = panel->ends ? job->x_scales[t] : 1;
         UNROLL for (int v = 0; v < PANEL_VECTORS; v++) {
-            vst1q_f32(job->y + (size_t)t * job->y_stride + 4 * v, vmulq_n_f32(total[t][v], factor));
+            float32x4_t rows = vld1q_f32(panel->scales[0] + 8 * half + 4 * v);
+            vst1q_f32(job->y + (size_t)t * job->y_stride + 4 * v,
+                      panel->ends && !grouped ? vmulq_f32(total[t][v], rows) : total[t][v]);
         }
     }
 }
@@ -63,15 +66,18 @@ TILE_INLINE void panel_rows(const struct panel *panel, int half, const struct pa
             float32x4_t scaled =
                 vmulq_f32(vcvtq_f32_s32(sum[t][v]), vld1q_f32(panel->scales[0] + 8 * half + 4 * v));
             vst1q_f32(job->y + (size_t)t * job->y_stride + 4 * v,
-                      panel->ends ? vmulq_n_f32(scaled, job->x_scales[t])
-                                  : vreinterpretq_f32_s32(sum[t][v]));
+                      panel->ends
+                          ? vmulq_n_f32(scaled, job->groups[(size_t)t * job->groups_stride].scale)
+                          : vreinterpretq_f32_s32(sum[t][v]));
         }
     }
 }
 
 #define TILE_OF(n_tokens)                                                                          \
-    if (panel->group)                                                                              \
-        panel_grouped(panel, half, job, n_tokens);                                                 \
+    if (panel->grouped)                                                                            \
+        panel_in_groups(panel, half, job, true, n_tokens);                                         \
+    else if (panel->group)                                                                         \
+        panel_in_groups(panel, half, job, false, n_tokens);                                        \
     else                                                                                           \
         panel_rows(panel, half, job, n_tokens)
 

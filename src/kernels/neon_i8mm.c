@@ -54,7 +54,7 @@ TILE_INLINE void load_pairs(const float *a, const float *b, float32x4_t *rows_01
 struct tile_tokens {
     const int8_t *x[PANEL_TILE];
     float *y[PANEL_TILE];
-    float factors[PANEL_TILE];
+    const struct fct_act_group *groups[PANEL_TILE];
 };
 
 static struct tile_tokens tokens_of(const struct panel_job *job, int n_tokens) {
@@ -63,19 +63,18 @@ static struct tile_tokens tokens_of(const struct panel_job *job, int n_tokens) {
         int token = t < n_tokens ? t : n_tokens - 1;
         tokens.x[t] = job->x + (size_t)token * job->stride;
         tokens.y[t] = job->y + (size_t)token * job->y_stride;
-        tokens.factors[t] = job->x_scales[token];
+        tokens.groups[t] = job->groups + (size_t)token * job->groups_stride;
     }
     return tokens;
 }
 
-/* y = total * factor of each token; the first n_tokens are stored. */
-TILE_INLINE void store_tile(const struct tile_tokens *tokens, bool scaled,
+/* The first n_tokens are stored. */
+TILE_INLINE void store_tile(const struct tile_tokens *tokens,
                             float32x4_t total[ROW_PAIRS][TOKEN_PAIRS], int n_tokens) {
     for (int t = 0; t < n_tokens; t++) {
         for (int r = 0; r < ROW_PAIRS; r += 2) {
             float32x4_t a = total[r][t / 2], b = total[r + 1][t / 2];
-            float32x4_t y = t % 2 ? vuzp2q_f32(a, b) : vuzp1q_f32(a, b);
-            vst1q_f32(tokens->y[t] + 2 * r, scaled ? vmulq_n_f32(y, tokens->factors[t]) : y);
+            vst1q_f32(tokens->y[t] + 2 * r, t % 2 ? vuzp2q_f32(a, b) : vuzp1q_f32(a, b));
         }
     }
 }
@@ -87,6 +86,12 @@ TILE_INLINE void load_row_scales(const float *scales, float32x4_t to[ROW_PAIRS])
         to[r] = vzip1q_f32(four, four);
         to[r + 1] = vzip2q_f32(four, four);
     }
+}
+
+/* Scales of group g of both tokens of a pair, twice. */
+TILE_INLINE float32x4_t token_scales(const struct tile_tokens *tokens, int pair, int g) {
+    float32x2_t two = {tokens->groups[2 * pair][g].scale, tokens->groups[2 * pair + 1][g].scale};
+    return vcombine_f32(two, two);
 }
 
 /* What y holds of the inputs before this panel. */
@@ -102,12 +107,13 @@ TILE_INLINE void load_tile(const struct panel *panel, const struct tile_tokens *
     }
 }
 
-static void panel_grouped(const struct panel *panel, int half, struct tile_tokens *tokens,
-                          int n_tokens) {
+TILE_INLINE void panel_in_groups(const struct panel *panel, int half, bool grouped,
+                                 const struct tile_tokens *tokens, int n_tokens) {
     const int8_t *codes = panel->codes + 64 * half;
     const int8_t *x[PANEL_TILE] = {tokens->x[0], tokens->x[1], tokens->x[2], tokens->x[3]};
     float32x4_t total[ROW_PAIRS][TOKEN_PAIRS], scales[ROW_PAIRS];
     load_tile(panel, tokens, total);
+    load_row_scales(panel->scales[0] + 8 * half, scales);
     for (int g = 0; g < panel->inputs / panel->group; g++) {
         pair_sums sum;
         UNROLL for (int r = 0; r < ROW_PAIRS; r++) {
@@ -120,17 +126,24 @@ static void panel_grouped(const struct panel *panel, int half, struct tile_token
                 UNROLL for (int t = 0; t < PANEL_TILE; t++) x[t] += 16;
             }
         }
-        load_row_scales(panel->scales[g] + 8 * half, scales);
-        UNROLL for (int r = 0; r < ROW_PAIRS; r++) {
-            UNROLL for (int p = 0; p < TOKEN_PAIRS; p++) {
-                total[r][p] = vfmaq_f32(total[r][p], vcvtq_f32_s32(sum[r][p]), scales[r]);
+        if (grouped) load_row_scales(panel->scales[g] + 8 * half, scales);
+        UNROLL for (int p = 0; p < TOKEN_PAIRS; p++) {
+            float32x4_t pair = token_scales(tokens, p, g);
+            UNROLL for (int r = 0; r < ROW_PAIRS; r++) {
+                total[r][p] = vfmaq_f32(total[r][p], vcvtq_f32_s32(sum[r][p]),
+                                        grouped ? vmulq_f32(scales[r], pair) : pair);
             }
         }
     }
-    store_tile(tokens, panel->ends, total, n_tokens);
+    UNROLL for (int r = 0; r < ROW_PAIRS; r++) {
+        UNROLL for (int p = 0; p < TOKEN_PAIRS; p++) {
+            if (panel->ends && !grouped) total[r][p] = vmulq_f32(total[r][p], scales[r]);
+        }
+    }
+    store_tile(tokens, total, n_tokens);
 }
 
-static void panel_rows(const struct panel *panel, int half, struct tile_tokens *tokens,
+static void panel_rows(const struct panel *panel, int half, const struct tile_tokens *tokens,
                        int n_tokens) {
     const int8_t *codes = panel->codes + 64 * half;
     const int8_t *x[PANEL_TILE] = {tokens->x[0], tokens->x[1], tokens->x[2], tokens->x[3]};
@@ -145,20 +158,23 @@ static void panel_rows(const struct panel *panel, int half, struct tile_tokens *
         UNROLL for (int t = 0; t < PANEL_TILE; t++) x[t] += 16;
     }
     load_row_scales(panel->scales[0] + 8 * half, scales);
-    UNROLL for (int r = 0; r < ROW_PAIRS; r++) {
-        UNROLL for (int p = 0; p < TOKEN_PAIRS; p++) {
-            total[r][p] = panel->ends ? vmulq_f32(vcvtq_f32_s32(sum[r][p]), scales[r])
-                                      : vreinterpretq_f32_s32(sum[r][p]);
+    UNROLL for (int p = 0; p < TOKEN_PAIRS; p++) {
+        float32x4_t pair = token_scales(tokens, p, 0);
+        UNROLL for (int r = 0; r < ROW_PAIRS; r++) {
+            float32x4_t scaled = vmulq_f32(vmulq_f32(vcvtq_f32_s32(sum[r][p]), scales[r]), pair);
+            total[r][p] = panel->ends ? scaled : vreinterpretq_f32_s32(sum[r][p]);
         }
     }
-    store_tile(tokens, panel->ends, total, n_tokens);
+    store_tile(tokens, total, n_tokens);
 }
 
 static void panel_tile(const struct panel *panel, int half, const struct panel_job *job,
                        int n_tokens) {
     struct tile_tokens tokens = tokens_of(job, n_tokens);
-    if (panel->group)
-        panel_grouped(panel, half, &tokens, n_tokens);
+    if (panel->grouped)
+        panel_in_groups(panel, half, true, &tokens, n_tokens);
+    else if (panel->group)
+        panel_in_groups(panel, half, false, &tokens, n_tokens);
     else
         panel_rows(panel, half, &tokens, n_tokens);
 }

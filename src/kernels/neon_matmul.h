@@ -24,17 +24,21 @@ static const int shape_vectors[TILE_TOKENS] = {4, 4, 2, 2};
     static void name##_4(const struct tile_job *job) { tile(job, __VA_ARGS__, 1, 2, 4); }          \
     static const struct tile_shapes name = {name##_pair, {name##_1, name##_2, name##_3, name##_4}};
 
-TILE_SHAPES(q4_32, tile_grouped, FCT_Q4, 32)
-TILE_SHAPES(q4_more, tile_grouped, FCT_Q4, job->group)
-TILE_SHAPES(q8_32, tile_grouped, FCT_Q8, 32)
-TILE_SHAPES(q4_rows, tile_rows, FCT_Q4)
-TILE_SHAPES(q8_rows, tile_rows, FCT_Q8)
-TILE_SHAPES(q2_rows, tile_rows, FCT_Q2)
+TILE_SHAPES(q4_32, tile_in_groups, FCT_Q4, true, 32)
+TILE_SHAPES(q4_more, tile_in_groups, FCT_Q4, true, job->group)
+TILE_SHAPES(q8_32, tile_in_groups, FCT_Q8, true, 32)
+TILE_SHAPES(q4_rows, tile_in_groups, FCT_Q4, false, 32)
+TILE_SHAPES(q8_rows, tile_in_groups, FCT_Q8, false, 32)
+TILE_SHAPES(q2_rows, tile_in_groups, FCT_Q2, false, 32)
+TILE_SHAPES(q4_static, tile_rows, FCT_Q4)
+TILE_SHAPES(q8_static, tile_rows, FCT_Q8)
+TILE_SHAPES(q2_static, tile_rows, FCT_Q2)
 
-static const struct tile_shapes *shapes_of(const struct fct_matrix *w) {
-    if (w->group == 0)
-        return w->scheme == FCT_Q4 ? &q4_rows : w->scheme == FCT_Q8 ? &q8_rows : &q2_rows;
-    return w->scheme == FCT_Q8 ? &q8_32 : w->group == 32 ? &q4_32 : &q4_more;
+static const struct tile_shapes *shapes_of(const struct fct_matrix *w, int act_group) {
+    static const struct tile_shapes *const by_row[2][3] = {{&q8_static, &q4_static, &q2_static},
+                                                           {&q8_rows, &q4_rows, &q2_rows}};
+    if (w->group) return w->scheme == FCT_Q8 ? &q8_32 : w->group == 32 ? &q4_32 : &q4_more;
+    return by_row[act_group > 0][w->scheme - FCT_Q8];
 }
 
 /* One strip times n_tokens tokens, up to most_tokens of them a tile. */
@@ -45,8 +49,7 @@ static void strip_times_tokens(const struct tile_shapes *shapes, struct tile_job
         for (job.first = 0; job.first < 4; job.first += shape_vectors[n - 1])
             shapes->of[n - 1](&job);
         job.x += (size_t)n * job.stride;
-        job.sums += (size_t)n * job.sums_stride;
-        job.x_scales += n;
+        job.groups += (size_t)n * job.groups_stride;
         job.y += (size_t)n * job.y_stride;
         t += n;
     }
@@ -56,7 +59,7 @@ static void strip_times_tokens(const struct tile_shapes *shapes, struct tile_job
 static struct tile_job job_of(const struct fct_matrix *w, const struct fct_act *act, int token,
                               int strip, float *y, size_t y_stride) {
     size_t strip_bytes = fct_strip_bytes(w->scheme, w->group, w->columns);
-    size_t sums_stride = (size_t)fct_act_sums(act->stride);
+    size_t groups_stride = (size_t)fct_act_groups(act->stride);
     return (struct tile_job){
         .strip = w->data + (size_t)strip * strip_bytes,
         .strip_bytes = strip_bytes,
@@ -64,9 +67,8 @@ static struct tile_job job_of(const struct fct_matrix *w, const struct fct_act *
         .columns = fct_padded_columns(w->scheme, w->group, w->columns),
         .x = act->codes + (size_t)token * (size_t)act->stride,
         .stride = (size_t)act->stride,
-        .sums = act->sums + (size_t)token * sums_stride + fct_act_sums_at(act->stride, w->group),
-        .sums_stride = sums_stride,
-        .x_scales = act->scales + token,
+        .groups = act->groups + (size_t)token * groups_stride,
+        .groups_stride = groups_stride,
         .y = y + (size_t)token * y_stride + (size_t)strip * FCT_STRIP,
         .y_stride = y_stride,
     };
@@ -76,7 +78,7 @@ static struct tile_job job_of(const struct fct_matrix *w, const struct fct_act *
 static void matmul_few(const struct fct_matrix *w, const struct fct_act *act, int token,
                        int n_tokens, int most_tokens, int begin, int end, float *y,
                        size_t y_stride) {
-    const struct tile_shapes *shapes = shapes_of(w);
+    const struct tile_shapes *shapes = shapes_of(w, act->group);
     int strip = begin;
     if (n_tokens == 1) {
         for (; strip + 1 < end; strip += 2) {

@@ -7,15 +7,10 @@
 
 #include "kernels/blocks.h"
 
-#define FCT_OWN_SUM_OF_32
 #define FCT_OWN_ATTEND_BLOCKS
 
 #define ATTEND_INLINE static inline __attribute__((always_inline))
 #define UNROLL_4 _Pragma("GCC unroll 4")
-
-static inline int sum_of_32(const int8_t *codes) {
-    return vaddlvq_s16(vpadalq_s8(vpaddlq_s8(vld1q_s8(codes)), vld1q_s8(codes + 16)));
-}
 
 /* ---- attention: four queries at a time, 16 sums in 16 registers ---- */
 

@@ -18,15 +18,17 @@ enum { PANEL_INPUTS = 1024, PANEL_TOKENS = 128, PANEL_TILE = 4, PANEL_VECTORS = 
 struct panel {
     _Alignas(64) int8_t codes[PANEL_INPUTS * FCT_STRIP];     /* [inputs / 8][128] */
     _Alignas(64) float scales[PANEL_INPUTS / 32][FCT_STRIP]; /* of groups; [0] of rows */
-    int inputs, group;
-    bool begins, ends; /* the columns */
+    int inputs, group;                                       /* of activations */
+    bool grouped;                                            /* weights have groups, too */
+    bool begins, ends;                                       /* the columns */
 };
 
 /* What a panel is multiplied with: up to PANEL_TILE tokens, half a strip. */
 struct panel_job {
     const int8_t *x;
     size_t stride;
-    const float *x_scales;
+    const struct fct_act_group *groups;
+    size_t groups_stride;
     float *y; /* of row 0 of the half */
     size_t y_stride;
 };
@@ -112,13 +114,16 @@ static void fill_panel(struct panel *panel, const struct fct_matrix *w, const ui
 /* Tokens [token, token + n) of one panel. */
 static void multiply_panel(const struct panel *panel, const struct fct_act *act, int token, int n,
                            int from, float *y, size_t y_stride) {
+    const size_t groups_stride = (size_t)fct_act_groups(act->stride);
     for (int t = token; t < token + n; t += PANEL_TILE) {
         int n_tokens = token + n - t < PANEL_TILE ? token + n - t : PANEL_TILE;
         for (int half = 0; half < 2; half++) {
             struct panel_job job = {
                 .x = act->codes + (size_t)t * (size_t)act->stride + from,
                 .stride = (size_t)act->stride,
-                .x_scales = act->scales + t,
+                .groups = act->groups + (size_t)t * groups_stride +
+                          (panel->group ? from / panel->group : 0),
+                .groups_stride = groups_stride,
                 .y = y + (size_t)t * y_stride + 8 * half,
                 .y_stride = y_stride,
             };
@@ -132,7 +137,8 @@ static void matmul_many(const struct fct_matrix *w, const struct fct_act *act, i
     const size_t strip_bytes = fct_strip_bytes(w->scheme, w->group, w->columns);
     const int columns = fct_padded_columns(w->scheme, w->group, w->columns);
     struct panel panel;
-    panel.group = w->group;
+    panel.group = act->group;
+    panel.grouped = w->group > 0;
     for (int token = 0; token < n_tokens; token += PANEL_TOKENS) {
         int n = n_tokens - token < PANEL_TOKENS ? n_tokens - token : PANEL_TOKENS;
         for (int from = 0; from < columns; from += PANEL_INPUTS) {

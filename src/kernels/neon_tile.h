@@ -22,13 +22,12 @@ enum { TILE_STRIPS = 2, TILE_TOKENS = 4, TILE_VECTORS = 4 };
 struct tile_job {
     const uint8_t *strip; /* the first one */
     size_t strip_bytes;
-    int first;           /* vector of the strip to begin with */
-    int group, columns;  /* columns with padding */
-    const int8_t *x;     /* codes of the first token */
-    size_t stride;       /* from token to token */
-    const int32_t *sums; /* -8 * sums of runs of `group`, or of the row */
-    size_t sums_stride;
-    const float *x_scales;
+    int first;                          /* vector of the strip to begin with */
+    int group, columns;                 /* columns with padding */
+    const int8_t *x;                    /* codes of the first token */
+    size_t stride;                      /* from token to token */
+    const struct fct_act_group *groups; /* of the activations of the first token */
+    size_t groups_stride;
     float *y; /* the first token's value of the first row of the strip */
     size_t y_stride;
 };
@@ -50,80 +49,90 @@ TILE_INLINE void load_half_scales(const uint8_t *halves, int n_vectors,
 }
 
 /* Codes are unsigned: the sum starts with what their offset (8, or 2) takes away. */
-TILE_INLINE int32x4_t start_of_sum(enum fct_scheme scheme, const int32_t *minus_eight_sums) {
-    if (scheme == FCT_Q4) return vld1q_dup_s32(minus_eight_sums);
-    if (scheme == FCT_Q2) return vshrq_n_s32(vld1q_dup_s32(minus_eight_sums), 2);
+TILE_INLINE int32x4_t start_of_sum(enum fct_scheme scheme, const int32_t *minus_8_sum) {
+    if (scheme == FCT_Q4) return vld1q_dup_s32(minus_8_sum);
+    if (scheme == FCT_Q2) return vshrq_n_s32(vld1q_dup_s32(minus_8_sum), 2);
     return vdupq_n_s32(0);
 }
 
-TILE_INLINE void start_sums(enum fct_scheme scheme, const int32_t *minus_eight_sums, size_t stride,
-                            int n_vectors, int n_tokens, int32x4_t sum[TILE_TOKENS][TILE_VECTORS]) {
+TILE_INLINE void start_sums(enum fct_scheme scheme, const struct fct_act_group *group,
+                            size_t stride, int n_vectors, int n_tokens,
+                            int32x4_t sum[TILE_TOKENS][TILE_VECTORS]) {
     UNROLL for (int t = 0; t < n_tokens; t++) {
-        int32x4_t start = start_of_sum(scheme, minus_eight_sums + (size_t)t * stride);
+        int32x4_t start = start_of_sum(scheme, &group[(size_t)t * stride].minus_8_sum);
         UNROLL for (int v = 0; v < n_vectors; v++) sum[t][v] = start;
     }
 }
 
-/* total += sum * scales, fused. */
-TILE_INLINE void add_scaled(int32x4_t sum[TILE_TOKENS][TILE_VECTORS],
-                            const float32x4_t scales[TILE_VECTORS], int n_vectors, int n_tokens,
-                            float32x4_t total[TILE_TOKENS][TILE_VECTORS]) {
+/* total += sum * scales of the activations, fused; scales, where there are any (grouped), are those
+ * of the weights, and multiplied first. */
+TILE_INLINE void add_scaled(int32x4_t sum[TILE_TOKENS][TILE_VECTORS], bool grouped,
+                            const float32x4_t scales[TILE_VECTORS],
+                            const struct fct_act_group *group, size_t stride, int n_vectors,
+                            int n_tokens, float32x4_t total[TILE_TOKENS][TILE_VECTORS]) {
     UNROLL for (int t = 0; t < n_tokens; t++) {
+        float scale = group[(size_t)t * stride].scale;
         UNROLL for (int v = 0; v < n_vectors; v++) {
-            total[t][v] = vfmaq_f32(total[t][v], vcvtq_f32_s32(sum[t][v]), scales[v]);
+            float32x4_t value = vcvtq_f32_s32(sum[t][v]);
+            total[t][v] = grouped ? vfmaq_f32(total[t][v], value, vmulq_n_f32(scales[v], scale))
+                                  : vfmaq_n_f32(total[t][v], value, scale);
         }
     }
 }
 
-/* One scale a group: integer sums inside a group, float sums over the groups. */
-TILE_INLINE void tile_grouped(const struct tile_job *job, enum fct_scheme scheme, int group,
-                              int n_strips, int n_vectors, int n_tokens) {
+/* The activations have a scale a group, and the weights too (grouped), or one a row: integer sums
+ * inside a group, float sums over the groups. Tiles of two groups. */
+TILE_INLINE void tile_in_groups(const struct tile_job *job, enum fct_scheme scheme, bool grouped,
+                                int group, int n_strips, int n_vectors, int n_tokens) {
     const size_t block_bytes = (size_t)4 * FCT_STRIP * (size_t)fct_scheme_bits(scheme); /* of 32 */
-    const size_t group_bytes = (size_t)group / 32 * block_bytes;
+    const size_t group_bytes = (size_t)group / 32 * block_bytes, header = grouped ? 64 : 0;
     const uint8_t *codes[TILE_STRIPS], *halves[TILE_STRIPS];
     float32x4_t total[TILE_STRIPS][TILE_TOKENS][TILE_VECTORS];
     UNROLL for (int s = 0; s < n_strips; s++) {
         const uint8_t *strip = job->strip + (size_t)s * job->strip_bytes;
         halves[s] = n_vectors == 4 ? strip : strip + 8 * job->first;
-        codes[s] = (n_vectors == 4 ? strip : strip + 16 * job->first) + 64;
+        codes[s] = (n_vectors == 4 ? strip : strip + 16 * job->first) + header;
         UNROLL for (int t = 0; t < n_tokens; t++) {
             UNROLL for (int v = 0; v < n_vectors; v++) total[s][t][v] = vdupq_n_f32(0);
         }
     }
     const int8_t *x = job->x;
-    const int32_t *sums = job->sums;
+    const struct fct_act_group *groups = job->groups;
     for (int left = job->columns; left > 0; left -= 2 * group) {
         UNROLL for (int half = 0; half < 2; half++) {
             UNROLL for (int s = 0; s < n_strips; s++) {
                 int32x4_t sum[TILE_TOKENS][TILE_VECTORS];
-                start_sums(scheme, sums + half, job->sums_stride, n_vectors, n_tokens, sum);
+                float32x4_t scales[TILE_VECTORS];
+                start_sums(scheme, groups + half, job->groups_stride, n_vectors, n_tokens, sum);
                 for (int i = 0; i < group / 32; i++) {
                     dot_32(scheme, codes[s] + half * group_bytes + (size_t)i * block_bytes,
                            n_vectors, x + half * group + 32 * i, job->stride, n_tokens, sum);
                 }
-                float32x4_t scales[TILE_VECTORS];
-                load_half_scales(halves[s] + 32 * half, n_vectors, scales);
-                add_scaled(sum, scales, n_vectors, n_tokens, total[s]);
+                if (grouped) load_half_scales(halves[s] + 32 * half, n_vectors, scales);
+                add_scaled(sum, grouped, scales, groups + half, job->groups_stride, n_vectors,
+                           n_tokens, total[s]);
             }
         }
         UNROLL for (int s = 0; s < n_strips; s++) {
-            codes[s] += 64 + 2 * group_bytes;
-            halves[s] += 64 + 2 * group_bytes;
+            codes[s] += header + 2 * group_bytes;
+            halves[s] += header + 2 * group_bytes;
         }
         x += 2 * group;
-        sums += 2;
+        groups += 2;
     }
     UNROLL for (int s = 0; s < n_strips; s++) {
+        const float *rows = (const float *)(codes[s] - 16 * job->first) + 4 * job->first;
         UNROLL for (int t = 0; t < n_tokens; t++) {
             float *y = job->y + (size_t)t * job->y_stride + 16 * s + 4 * job->first;
             UNROLL for (int v = 0; v < n_vectors; v++) {
-                vst1q_f32(y + 4 * v, vmulq_n_f32(total[s][t][v], job->x_scales[t]));
+                vst1q_f32(y + 4 * v, grouped ? total[s][t][v]
+                                             : vmulq_f32(total[s][t][v], vld1q_f32(rows + 4 * v)));
             }
         }
     }
 }
 
-/* One scale a row: integer sums all the way. */
+/* One scale a row, and one a token: integer sums all the way. */
 TILE_INLINE void tile_rows(const struct tile_job *job, enum fct_scheme scheme, int n_strips,
                            int n_vectors, int n_tokens) {
     const size_t block_bytes = (size_t)4 * FCT_STRIP * (size_t)fct_scheme_bits(scheme); /* of 32 */
@@ -131,7 +140,7 @@ TILE_INLINE void tile_rows(const struct tile_job *job, enum fct_scheme scheme, i
     int32x4_t sum[TILE_STRIPS][TILE_TOKENS][TILE_VECTORS];
     UNROLL for (int s = 0; s < n_strips; s++) {
         codes[s] = job->strip + (size_t)s * job->strip_bytes + 16 * job->first;
-        start_sums(scheme, job->sums, job->sums_stride, n_vectors, n_tokens, sum[s]);
+        start_sums(scheme, job->groups, job->groups_stride, n_vectors, n_tokens, sum[s]);
     }
     const int8_t *x = job->x;
     for (int left = job->columns; left > 0; left -= 64) {
@@ -148,10 +157,11 @@ TILE_INLINE void tile_rows(const struct tile_job *job, enum fct_scheme scheme, i
         const float *scales = (const float *)(codes[s] - 16 * job->first) + 4 * job->first;
         UNROLL for (int t = 0; t < n_tokens; t++) {
             float *y = job->y + (size_t)t * job->y_stride + 16 * s + 4 * job->first;
+            float scale = job->groups[(size_t)t * job->groups_stride].scale;
             UNROLL for (int v = 0; v < n_vectors; v++) {
                 float32x4_t scaled =
                     vmulq_f32(vcvtq_f32_s32(sum[s][t][v]), vld1q_f32(scales + 4 * v));
-                vst1q_f32(y + 4 * v, vmulq_n_f32(scaled, job->x_scales[t]));
+                vst1q_f32(y + 4 * v, vmulq_n_f32(scaled, scale));
             }
         }
     }

@@ -8,8 +8,8 @@
 
 enum { LONGEST_RUN = 128 };
 
-/* Inputs that are unpacked at a time: a group, or 64 where the whole row has one scale. */
-static inline int run_length(const struct fct_matrix *w) { return w->group ? w->group : 64; }
+/* Inputs that are unpacked at a time: a group, or 32 where the whole row has one scale. */
+static inline int run_length(const struct fct_matrix *w) { return w->group ? w->group : 32; }
 
 static inline const uint8_t *strip_data(const struct fct_matrix *w, int strip) {
     return w->data + (size_t)strip * fct_strip_bytes(w->scheme, w->group, w->columns);

@@ -11,6 +11,37 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
+/* call(CONSTANT, ...) for the scheme, or for a count from 1 to MOST, a constant up to 8. */
+#define WITH_SCHEME(scheme, call, ...)                                                             \
+    switch (scheme) {                                                                              \
+    case FCT_Q4:                                                                                   \
+        call(FCT_Q4, __VA_ARGS__);                                                                 \
+        break;                                                                                     \
+    case FCT_Q8:                                                                                   \
+        call(FCT_Q8, __VA_ARGS__);                                                                 \
+        break;                                                                                     \
+    case FCT_Q2:                                                                                   \
+        call(FCT_Q2, __VA_ARGS__);                                                                 \
+        break;                                                                                     \
+    case FCT_F32:                                                                                  \
+        break;                                                                                     \
+    }
+#define COUNT_CASE_(COUNT, MOST, call, ...)                                                        \
+    case COUNT:                                                                                    \
+        if (COUNT <= (MOST)) call(COUNT <= (MOST) ? COUNT : 1, __VA_ARGS__);                       \
+        break;
+#define WITH_COUNT(count, MOST, call, ...)                                                         \
+    switch (count) {                                                                               \
+        COUNT_CASE_(1, MOST, call, __VA_ARGS__)                                                    \
+        COUNT_CASE_(2, MOST, call, __VA_ARGS__)                                                    \
+        COUNT_CASE_(3, MOST, call, __VA_ARGS__)                                                    \
+        COUNT_CASE_(4, MOST, call, __VA_ARGS__)                                                    \
+        COUNT_CASE_(5, MOST, call, __VA_ARGS__)                                                    \
+        COUNT_CASE_(6, MOST, call, __VA_ARGS__)                                                    \
+        COUNT_CASE_(7, MOST, call, __VA_ARGS__)                                                    \
+        COUNT_CASE_(8, MOST, call, __VA_ARGS__)                                                    \
+    }
+
 /* Pieces of four inputs a row in a unit. */
 #define PARTS_OF(SCHEME) ((SCHEME) == FCT_Q8 ? 1 : (SCHEME) == FCT_Q4 ? 2 : 4)
 

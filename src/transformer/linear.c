@@ -9,6 +9,11 @@ struct fct_span fct_token_share(struct fct_team team, struct fct_span span) {
     return share;
 }
 
+/* Whether the layer is given its input as int8. */
+static bool takes_codes(const struct fct_pass *p, const struct fct_linear_layer *w) {
+    return w->input_scale > 0 || (w->matrix.scheme != FCT_F32 && !p->float_activations);
+}
+
 void fct_input_done(const struct fct_pass *p, const struct fct_input *input, int token, int n,
                     const struct fct_linear_layer *const readers[], int n_readers) {
     const float *x = input->values + (size_t)token * (size_t)input->stride;
@@ -17,18 +22,21 @@ void fct_input_done(const struct fct_pass *p, const struct fct_input *input, int
         const struct fct_linear_layer *reader = readers[i];
         if (reader->form != n_forms) continue; /* it shares an earlier one's */
         n_forms++;
-        if (p->float_activations && reader->input_scale == 0) continue;
+        if (!takes_codes(p, reader)) continue;
         struct fct_act act = input->act[reader->form];
+        act.group = fct_linear_act_group(reader);
         p->kernels->quantize(x, n, reader->input_scale, &act, token);
     }
 }
 
-/* The int8 rows from token `first` on. */
-static struct fct_act act_from(const struct fct_act *act, int first) {
-    size_t skipped = (size_t)first;
-    return (struct fct_act){act->stride, act->codes + skipped * (size_t)act->stride,
-                            act->sums + skipped * (size_t)fct_act_sums(act->stride),
-                            act->scales + skipped};
+/* The int8 form of the input that a layer reads, from token `first` on. */
+static struct fct_act act_of(const struct fct_linear_layer *w, const struct fct_input *input,
+                             int first) {
+    struct fct_act act = input->act[w->form];
+    act.group = fct_linear_act_group(w);
+    act.codes += (size_t)first * (size_t)act.stride;
+    act.groups += (size_t)first * (size_t)fct_act_groups(act.stride);
+    return act;
 }
 
 /* Strips [begin, end) of one matrix for some tokens. */
@@ -50,7 +58,8 @@ static void multiply_rounded(const struct fct_pass *p, const struct product *it,
                              const struct fct_act *act, float *row) {
     for (int t = 0; t < it->n_tokens; t++) {
         const int8_t *codes = act->codes + (size_t)t * (size_t)act->stride;
-        for (int i = 0; i < it->w->matrix.columns; i++) row[i] = (float)codes[i] * act->scales[t];
+        float scale = act->groups[(size_t)t * (size_t)fct_act_groups(act->stride)].scale;
+        for (int i = 0; i < it->w->matrix.columns; i++) row[i] = (float)codes[i] * scale;
         struct product one = *it;
         one.n_tokens = 1;
         one.y += (size_t)t * it->y_stride;
@@ -84,13 +93,12 @@ void fct_linear(const struct fct_pass *p, struct fct_team team, const struct fct
     if (begin >= end || n_tokens <= 0) return;
     y += (size_t)span.begin * (size_t)y_stride;
     struct product it = {w, n_tokens, begin, end, y, (size_t)y_stride};
-    struct fct_act act = act_from(&input->act[w->form], span.begin);
-    const float *x = input->values + (size_t)span.begin * (size_t)input->stride;
-    bool floats = w->matrix.scheme == FCT_F32;
-    if (w->input_scale > 0 && floats)
+    struct fct_act act = act_of(w, input, span.begin);
+    if (!takes_codes(p, w))
+        multiply_floats(p, &it, input->values + (size_t)span.begin * (size_t)input->stride,
+                        input->stride);
+    else if (w->matrix.scheme == FCT_F32)
         multiply_rounded(p, &it, &act, fct_scratch_row(p->scratch, team.index));
-    else if (floats || (p->float_activations && w->input_scale == 0))
-        multiply_floats(p, &it, x, input->stride);
     else
         p->kernels->matmul(&w->matrix, &act, n_tokens, begin, end, y, (size_t)y_stride);
     for (int t = 0; t < n_tokens && w->output_scale > 0; t++)

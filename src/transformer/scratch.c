@@ -26,8 +26,7 @@ static float *deal_floats(struct dealer *d, size_t rows, size_t columns) {
 static struct fct_act deal_act(struct dealer *d, int batch, int stride) {
     struct fct_act act = {.stride = stride};
     act.codes = deal(d, (size_t)batch, (size_t)stride);
-    act.sums = deal(d, (size_t)batch * (size_t)fct_act_sums(stride), sizeof(int32_t));
-    act.scales = deal(d, (size_t)batch, sizeof(float));
+    act.groups = deal(d, (size_t)batch * (size_t)fct_act_groups(stride), sizeof *act.groups);
     return act;
 }
 

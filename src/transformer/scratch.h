@@ -17,7 +17,8 @@ enum {
 struct fct_input {
     float *values; /* [tokens][stride] */
     int stride;
-    struct fct_act act[FCT_MAX_FORMS]; /* as many as its readers may want; [0] is always there */
+    /* as many as its readers may want; [0] is always there. Their group is the reader's. */
+    struct fct_act act[FCT_MAX_FORMS];
 };
 
 /* One thread's own room in attention. */

@@ -73,12 +73,18 @@ static void linear(struct opening *o, struct fct_linear_layer *out, const char *
     scales(o, buffer, &out->input_scale, &out->output_scale);
 }
 
+/* Do two readers of an input see the same in it? */
+static bool alike(const struct fct_linear_layer *a, const struct fct_linear_layer *b) {
+    return a->input_scale == b->input_scale && fct_linear_act_group(a) == fct_linear_act_group(b) &&
+           (a->matrix.scheme == FCT_F32) == (b->matrix.scheme == FCT_F32);
+}
+
 /* Numbers the forms of an input by its readers, in their order. */
 static void share_forms(struct fct_linear_layer *const readers[], int n_readers) {
     int n_forms = 0;
     for (int i = 0; i < n_readers; i++) {
         int same = 0;
-        while (same < i && readers[same]->input_scale != readers[i]->input_scale) same++;
+        while (same < i && !alike(readers[same], readers[i])) same++;
         readers[i]->form = same < i ? readers[same]->form : n_forms++;
     }
 }

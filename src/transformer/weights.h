@@ -13,6 +13,11 @@ struct fct_linear_layer {
     int form; /* which int8 form of its input it reads: linear layers that read the same input and
                  round it alike share one */
 };
+/* Inputs of the layer that share a scale as int8: as many as share one of its weights; 32 where a
+ * row of these has only one; 0, which is all, where the input's is a static one, too. */
+static inline int fct_linear_act_group(const struct fct_linear_layer *w) {
+    return w->matrix.group ? w->matrix.group : w->input_scale > 0 ? 0 : 32;
+}
 enum { FCT_MAX_FORMS = 3 }; /* queries, keys and values read the same input */
 
 struct fct_layer_weights {
