@@ -241,6 +241,27 @@ static void edit_brings_the_question_back(void **state) {
     end(&pty);
 }
 
+static void an_edit_that_is_given_up_changes_nothing(void **state) {
+    (void)state;
+    struct pty pty = START(80);
+    prompt(&pty);
+    type(&pty, FRANCE);
+    pty_expect(&pty, PARIS);
+    prompt(&pty);
+    type(&pty, "/edit");
+    prompt(&pty);
+    pty_expect(&pty, FRANCE);
+    pty_send(&pty, "\003");
+    pty_expect(&pty, "the question stays as it was");
+    prompt(&pty);
+    type(&pty, "The capital of Peru is");
+    pty_expect(&pty, "**Lima**");
+    prompt(&pty);
+    assert_string_equal(message(&pty, 0), FRANCE);
+    assert_string_equal(message(&pty, 2), "The capital of Peru is");
+    end(&pty);
+}
+
 static void tab_completes_commands_and_files(void **state) {
     (void)state;
     struct pty pty = START(80);
@@ -333,6 +354,7 @@ int main(void) {
         cmocka_unit_test(a_resized_terminal_keeps_the_line),
         cmocka_unit_test(a_narrow_terminal_gets_a_short_line),
         cmocka_unit_test(edit_brings_the_question_back),
+        cmocka_unit_test(an_edit_that_is_given_up_changes_nothing),
         cmocka_unit_test(tab_completes_commands_and_files),
         cmocka_unit_test(without_colours_there_are_none),
         cmocka_unit_test(typing_ahead_is_not_lost),

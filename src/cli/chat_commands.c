@@ -71,6 +71,13 @@ static void undo(struct fct_chat *chat, const char *argument) {
                       fct_conversation_turns(&chat->conversation, true));
 }
 
+void fct_chat_replace(struct fct_chat *chat, const char *text) {
+    json_t *before = json_copy(chat->conversation.messages);
+    size_t first = chat->conversation.first;
+    fct_conversation_undo(&chat->conversation);
+    answer_or_restore(chat, before, first, text);
+}
+
 /* A text is asked instead of the last question; without one the question comes to the prompt. */
 static void edit(struct fct_chat *chat, const char *argument) {
     const char *question = fct_conversation_question(&chat->conversation);
@@ -83,15 +90,12 @@ static void edit(struct fct_chat *chat, const char *argument) {
         return;
     }
     if (*argument) {
-        json_t *before = json_copy(chat->conversation.messages);
-        size_t first = chat->conversation.first;
-        fct_conversation_undo(&chat->conversation);
-        answer_or_restore(chat, before, first, argument);
+        fct_chat_replace(chat, argument);
         return;
     }
     fct_free(chat->draft);
     chat->draft = fct_copy_text(question, strlen(question), NULL);
-    if (chat->draft) fct_conversation_undo(&chat->conversation);
+    chat->replaces = chat->draft != NULL;
 }
 
 /* Tokens of a text, or of the conversation as it is sent. */

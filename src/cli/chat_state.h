@@ -37,6 +37,7 @@ struct fct_chat {
     struct fct_style style; /* of stderr */
     char *attached;         /* goes in front of the next prompt */
     char *draft;            /* what the next prompt begins with */
+    bool replaces;          /* the next prompt is asked instead of the last question */
     char *thought;          /* of the last answer */
     bool over;              /* /quit */
     bool failed;            /* something that a script asked for could not be done */
@@ -82,6 +83,9 @@ fct_status fct_chat_fit(struct fct_chat *chat, int **ids, int *n_ids, fct_error 
 void fct_chat_warn_of_end(const struct fct_chat *chat);
 
 /* ---- commands: chat_commands.c, chat_settings.c, chat_files.c ---- */
+
+/* Asks text instead of the last question; if that is stopped before an answer, nothing changes. */
+void fct_chat_replace(struct fct_chat *chat, const char *text);
 
 /* Is this line a command? Behind "//" stands text that begins with '/'. */
 bool fct_chat_is_command(const char *line);

@@ -58,9 +58,13 @@ static const struct fct_option_group groups[] = {
 static bool is_blank(const char *text) { return text[strspn(text, " \t\r\n")] == '\0'; }
 
 static void take_prompt(struct fct_chat *chat, const char *text) {
+    bool replaces = chat->replaces;
+    chat->replaces = false;
     if (is_blank(text)) return;
     if (fct_chat_is_command(text))
         fct_chat_command(chat, text);
+    else if (replaces)
+        fct_chat_replace(chat, text + (strncmp(text, "//", 2) == 0));
     else
         fct_chat_ask(chat, text + (strncmp(text, "//", 2) == 0));
 }
@@ -149,6 +153,8 @@ static enum fct_line read_prompt(struct fct_chat *chat, const struct prompts *pr
 /* Ctrl+C: a line is given up; behind another Ctrl+C, an empty one is the end. */
 static bool interrupt_ends(struct fct_chat *chat, bool was_empty) {
     if (was_empty && chat->stopped) return true;
+    if (chat->replaces) fct_chat_note(chat, "the question stays as it was");
+    chat->replaces = false;
     chat->stopped = was_empty;
     if (was_empty) fct_chat_note(chat, "Ctrl+C once more ends facet; so does Ctrl+D");
     return false;
