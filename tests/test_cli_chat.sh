@@ -203,7 +203,13 @@ says 'no longer sent (the system message is)'
 lines 5
 grep -q '"not_sent": [1-9]' "$folder/rolled.json" || fail 'nothing was rolled away'
 chat 1 "$question\n" -c 16 --on-full roll
-says 'context full'
+says 'context full: this prompt alone has 35 tokens, and 15 fit'
+long=$(printf '%0300d' 0) # refused, and nothing is dropped for it
+chat 1 "The capital of Peru is\n$long\n/tokens\n/stats\n" -c 64 --on-full roll
+is "$lima"
+says 'context full: this prompt alone has'
+says_not 'no longer sent'
+says_not 'no longer fit'
 chat 0 'The capital of France is\n' -c 24 -n 0 --logit-bias 1500=1000
 says 'cut at the end of the context'
 says '0 of 24 positions are left'
