@@ -104,7 +104,7 @@ static inline void slow_answer(struct slow_server *s, const char *request) {
                                  .max_readahead = SLOW_MOST,
                                  .flags = FUSE_ASYNC_READ | FUSE_MAX_PAGES,
                                  .max_write = SLOW_MOST,
-                                 .max_pages = SLOW_MOST / 4096};
+                                 .max_pages = (uint16_t)(SLOW_MOST / sysconf(_SC_PAGESIZE))};
     struct fuse_attr_out attr = {.attr_valid = 60, .attr = slow_attr(s, head.nodeid)};
     struct fuse_open_out open_out = {.fh = 1};
     struct fuse_statfs_out statfs_out = {.st = {.bsize = 4096, .namelen = 255}};

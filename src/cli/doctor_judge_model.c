@@ -19,14 +19,18 @@ static bool fits(const struct fct_doctor_facts *f) {
     return !f->memory.available || f->model.needs.together <= f->memory.available;
 }
 
-/* "1.28 GB weights + 0.12 GB for keys and values of 8192 positions + ... = 1.50 GB" */
+/* "1.28 GB weights + 0.12 GB for keys and values of 8192 positions + ... = 1.50 GB", all in the
+ * unit of the sum. */
 static void arithmetic(const fct_memory_needs *n, char text[256]) {
+    bool large = n->together >= 100000000;
+    const char *unit = large ? "GB" : "MB";
+    double one = large ? 1e9 : 1e6;
     snprintf(
         text, 256,
-        "%.2f GB weights + %.2f GB for keys and values of %d positions + %.2f GB to compute in "
-        "= %.2f GB",
-        gigabytes(n->weights), gigabytes(n->kv), n->context, gigabytes(n->scratch + n->rows),
-        gigabytes(n->together));
+        "%.2f %s weights + %.2f %s for keys and values of %d positions + %.2f %s to compute in "
+        "= %.2f %s",
+        (double)n->weights / one, unit, (double)n->kv / one, unit, n->context,
+        (double)(n->scratch + n->rows) / one, unit, (double)n->together / one, unit);
 }
 
 static void judge_fit(const struct fct_doctor_facts *f, struct fct_diagnosis *out) {
@@ -96,14 +100,14 @@ void fct_judge_memory(const struct fct_doctor_facts *f, struct fct_diagnosis *ou
 
 /* ---- storage ---- */
 
-static void describe_storage(const struct fct_storage *s, char text[192]) {
+static void describe_storage(const struct fct_storage *s, char text[320]) {
     char rate[32], usb[32] = "", link[48] = "", speed[64] = "";
     if (s->usb_megabits) snprintf(usb, sizeof usb, " at %d Mbit/s", s->usb_megabits);
     if (s->link[0]) snprintf(link, sizeof link, " (%.36s)", s->link);
     if (!isnan(s->bytes_per_second))
         snprintf(speed, sizeof speed, ", read at %s/s%s", fct_size_text(s->bytes_per_second, rate),
                  s->around_cache ? "" : " (perhaps from memory)");
-    snprintf(text, 192, "%s%s%s%s%s%s", fct_storage_name(s->kind), s->device[0] ? " " : "",
+    snprintf(text, 320, "%s%s%s%s%s%s", fct_storage_name(s->kind), s->device[0] ? " " : "",
              s->device, usb, link, speed);
 }
 
@@ -126,7 +130,7 @@ static enum fct_state state_of_storage(const struct fct_storage *s, double start
 
 void fct_judge_storage(const struct fct_doctor_facts *f, struct fct_diagnosis *out) {
     const struct fct_storage *s = &f->storage;
-    char text[192], time[32];
+    char text[320], time[32];
     double start = (double)f->model.needs.weights / s->bytes_per_second;
     if (s->kind == FCT_STORAGE_UNKNOWN && isnan(s->bytes_per_second)) return;
     describe_storage(s, text);
