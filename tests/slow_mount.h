@@ -165,14 +165,15 @@ static inline bool slow_mount(struct slow_mount *m, const char *path, double byt
     s.size = (uint64_t)info.st_size;
     s.log = m->log =
         mmap(NULL, sizeof *m->log, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=%d,group_id=%d", s.fuse,
-             (int)getuid(), (int)getgid());
+    snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=%d,group_id=%d,allow_other",
+             s.fuse, (int)getuid(), (int)getgid());
     snprintf(m->path, sizeof m->path, "%s/%s", m->folder, s.name);
     if (m->log == MAP_FAILED ||
         mount("facet-slow", m->folder, "fuse", MS_NOSUID | MS_NODEV | MS_RDONLY, options) != 0) {
         rmdir(m->folder);
         return false;
     }
+    chmod(m->folder, 0755);
     m->server = fork();
     if (m->server == 0) slow_serve(&s);
     close(s.fuse);

@@ -158,6 +158,27 @@ static void a_cold_start_can_be_stopped(void **state) {
     assert_true(info.hot_bytes_read < info.hot_bytes / 2);
 }
 
+/* The kernel says what is in memory only to the file's owner; to others all of it seems to be. */
+static void who_does_not_own_the_file_waits_in_order_too(void **state) {
+    (void)state;
+    int ids[N_TOKENS];
+    struct watch watch = {.stop_at = 0};
+    fct_model_info info;
+    fct_error err = {0};
+    struct slow_mount m = mount_or_skip(20e6);
+    enum { NOBODY = 65534 };
+    if (seteuid(NOBODY) != 0) {
+        slow_unmount(&m);
+        skip();
+    }
+    fct_status status = answer(m.path, &watch, ids, &info, &err);
+    assert_int_equal(seteuid(0), 0);
+    slow_unmount(&m);
+    if (status) fail_msg("%s", err.message);
+    assert_true(watch.n_calls > N_PROMPT / BATCH);
+    assert_int_equal(watch.last, info.hot_bytes);
+}
+
 static void a_file_in_memory_is_not_waited_for(void **state) {
     (void)state;
     int ids[N_TOKENS];
@@ -189,6 +210,7 @@ int main(void) {
         cmocka_unit_test(a_cold_start_reads_in_order_and_answers_the_same),
         cmocka_unit_test(a_prompt_begins_before_all_has_come),
         cmocka_unit_test(a_cold_start_can_be_stopped),
+        cmocka_unit_test(who_does_not_own_the_file_waits_in_order_too),
         cmocka_unit_test(a_file_in_memory_is_not_waited_for),
         cmocka_unit_test(the_terminal_shows_how_the_model_comes),
     };

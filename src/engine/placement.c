@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,10 +21,20 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-enum { TRIALS = 16 }; /* pieces read again before it is judged whether that helps */
+enum {
+    TRIALS = 16,    /* pieces read again before it is judged whether that helps */
+    TIMED_PIECE = 3 /* behind this one it is judged whether the file was in memory */
+};
+/* bytes a second: pages that are in memory are mapped faster than that, and storage that is faster
+ * needs no care */
+static const double memory_rate = 1e9;
 static const double huge_enough = 0.9;         /* share of the hot pages */
 static const double reread_limit_seconds = 3;  /* so long a file may be read again */
 static const uint64_t spare_bytes = 256 << 20; /* moving leaves at least this much to others */
+
+/* Was the hot part in memory when the file was opened? If not, it is read once, in order, before
+ * its use. */
+enum start { WARM, COLD, UNTOLD };
 
 struct fct_placement {
     fct_memory memory;
@@ -39,7 +50,7 @@ struct fct_placement {
     uint8_t *own; /* where they move to, or NULL */
     pthread_t thread;
     bool started;
-    bool cold; /* not in memory when it was opened: it is read once, in order, before its use */
+    atomic_int start; /* enum start */
     atomic_bool stop, done;
     atomic_size_t n_read; /* of the hot part, from its start */
     atomic_size_t moved;
@@ -79,27 +90,36 @@ static void drop_cached(const fct_placement *p, size_t at, size_t n_bytes) {
     posix_fadvise(p->fd, p->file_offset + (off_t)at, (off_t)n_bytes, POSIX_FADV_DONTNEED);
 }
 
-/* Reads the hot part in order, ahead of whoever uses it. */
+/* Reads the hot part in order, ahead of whoever uses it. Whether it was in memory may not have been
+ * told: its beginning shows. */
 static void read_ahead(fct_placement *p) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    double start = fct_seconds();
     for (size_t at = 0; at < p->n_bytes && !atomic_load(&p->stop); at += FCT_HUGE_PAGE) {
         size_t n = piece_bytes(p, at);
         if (advise(p, at, n, MADV_POPULATE_READ) != 0)
             for (size_t i = 0; i < n; i += page) touch(p->hot + at + i);
         atomic_store_explicit(&p->n_read, at + n, memory_order_release);
+        if (at == TIMED_PIECE * FCT_HUGE_PAGE && atomic_load(&p->start) == UNTOLD)
+            atomic_store(&p->start,
+                         fct_seconds() - start > (double)(at + n) / memory_rate ? COLD : WARM);
     }
 }
 
 /* Looks at one page of each piece: half of them missing is a cold start. The kernel tells only who
- * owns the file or may write it; to others all of it is there. */
-static bool is_cold(const fct_placement *p) {
+ * owns the file (or root); to others all of it seems to be there. */
+static enum start how_it_starts(const fct_placement *p) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), n_pieces = 0, n_missing = 0;
+    struct stat info;
     for (size_t at = 0; at < p->n_bytes; at += FCT_HUGE_PAGE, n_pieces++) {
         unsigned char there = 1;
         uint8_t *middle = piece(p, at + piece_bytes(p, at) / 2);
         n_missing += mincore(middle - (uintptr_t)middle % page, 1, &there) == 0 && !(there & 1);
     }
-    return n_missing * 2 > n_pieces;
+    if (n_missing * 2 > n_pieces) return COLD;
+    bool told = geteuid() == 0 || (fstat(p->fd, &info) == 0 && info.st_uid == geteuid());
+    bool shows = p->n_bytes > (TIMED_PIECE + 1) * (size_t)FCT_HUGE_PAGE;
+    return told || n_missing || !shows || p->memory == FCT_MEMORY_HUGE ? WARM : UNTOLD;
 }
 
 /* Copies tensor by tensor; what is behind goes back to the kernel, so that there are never two
@@ -162,9 +182,10 @@ static void note_share(fct_placement *p) {
 static void *work(void *user) {
     fct_placement *p = user;
     bool possible = fct_huge_pages_possible();
-    if (p->memory != FCT_MEMORY_HUGE && (!p->cold || fits(p))) read_ahead(p);
+    if (p->memory != FCT_MEMORY_HUGE && (atomic_load(&p->start) != COLD || fits(p))) read_ahead(p);
     /* What was just read under the advice would come in the same pages again. */
-    if (possible && !p->cold && p->memory == FCT_MEMORY_AUTO && mapped_share(p) < huge_enough)
+    if (possible && atomic_load(&p->start) == WARM && p->memory == FCT_MEMORY_AUTO &&
+        mapped_share(p) < huge_enough)
         read_small_again(p);
     if (possible && should_move(p) && !atomic_load(&p->stop))
         p->own = fct_pages_new(p->n_bytes, NULL);
@@ -214,7 +235,7 @@ fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_er
     if (p->fd < 0 || p->n_bytes < (size_t)FCT_HUGE_PAGE) return p;
     if (find_ends(p, pack, err) != FCT_OK) goto failed;
     find_tables(p, pack);
-    p->cold = is_cold(p);
+    atomic_store(&p->start, how_it_starts(p));
     /* The advice comes before the first touch, or it comes too late. */
     advise(p, 0, p->n_bytes, MADV_HUGEPAGE);
     p->started = pthread_create(&p->thread, NULL, work, p) == 0;
@@ -261,7 +282,7 @@ bool fct_placement_wait(const fct_placement *p, size_t n_bytes, double seconds) 
 }
 
 size_t fct_placement_n_read(const fct_placement *p) {
-    if (!p->cold || fct_placement_done(p)) return p->n_bytes;
+    if (atomic_load(&p->start) == WARM || fct_placement_done(p)) return p->n_bytes;
     return atomic_load_explicit(&p->n_read, memory_order_acquire);
 }
 
