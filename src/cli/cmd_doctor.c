@@ -106,8 +106,8 @@ static void measure(const struct doctor_options *options, const char *path,
 
 /* Storage is measured before the model is opened, which would read some of it. */
 static int examine(const struct doctor_options *options, const char *path) {
-    static struct fct_doctor_facts facts;
-    static struct fct_diagnosis diagnosis;
+    struct fct_doctor_facts facts;
+    struct fct_diagnosis diagnosis;
     const char *root = options->root ? options->root : "", *home = getenv("HOME");
     fct_doctor_gather(root, path ? path : home ? home : "/", &facts);
     if (!*root) note_kernels(&facts);
