@@ -19,7 +19,9 @@ endmacro()
 set(FACET_AVX2 -mavx2 -mfma -mf16c)
 facet_kernels(FACET_X86 avx2 ${FACET_AVX2})
 facet_kernels(FACET_X86 avxvnni ${FACET_AVX2} -mavxvnni)
-facet_kernels(FACET_X86 avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mprefer-vector-width=512)
+set(FACET_AVX512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mprefer-vector-width=512)
+facet_kernels(FACET_X86 avx512 ${FACET_AVX512})
+facet_kernels(FACET_X86 amx ${FACET_AVX512})
 
 # gcc's first scheduler moves loads up until accumulators are spilled; most of these cores reorder by themselves.
 facet_kernels(FACET_ARM neon -fno-schedule-insns)

@@ -37,6 +37,10 @@ INLINE ints end_run(enum fct_scheme SCHEME, ints sum, ints run) {
 
 #include "kernels/float_256.h"
 #include "kernels/x86_few.h"
+#include "kernels/x86_panel.h"
+
+#include "kernels/x86_tile.h"
+
 #include "kernels/x86_many.h"
 
 #include "kernels/attend_ops.h"

@@ -13,6 +13,10 @@ INLINE ints add_dot4(enum fct_scheme SCHEME, ints sum, ints weights, ints inputs
 
 #include "kernels/float_256.h"
 #include "kernels/x86_few.h"
+#include "kernels/x86_panel.h"
+
+#include "kernels/x86_tile.h"
+
 #include "kernels/x86_many.h"
 
 #include "kernels/attend_ops.h"
