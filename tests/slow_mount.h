@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -150,6 +152,14 @@ static inline void slow_serve(struct slow_server *s) {
     }
 }
 
+/* Mounts of this process only, which go away with it, however it ends. */
+static inline bool slow_own_mounts(void) {
+    static bool own;
+    if (!own)
+        own = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+    return own;
+}
+
 /* Shows the file at path, read at no more than so many bytes a second, in a folder of its own.
  * False: this process may not mount (no root, no /dev/fuse). */
 static inline bool slow_mount(struct slow_mount *m, const char *path, double bytes_per_second) {
@@ -161,7 +171,9 @@ static inline bool slow_mount(struct slow_mount *m, const char *path, double byt
                             .name = strrchr(path, '/') + 1};
     *m = (struct slow_mount){.server = -1};
     strcpy(m->folder, "/tmp/facet-slow-XXXXXX");
-    if (s.fuse < 0 || s.file < 0 || fstat(s.file, &info) != 0 || !mkdtemp(m->folder)) return false;
+    if (s.fuse < 0 || s.file < 0 || !slow_own_mounts() || fstat(s.file, &info) != 0 ||
+        !mkdtemp(m->folder))
+        return false;
     s.size = (uint64_t)info.st_size;
     s.log = m->log =
         mmap(NULL, sizeof *m->log, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -175,7 +187,10 @@ static inline bool slow_mount(struct slow_mount *m, const char *path, double byt
     }
     chmod(m->folder, 0755);
     m->server = fork();
-    if (m->server == 0) slow_serve(&s);
+    if (m->server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        slow_serve(&s);
+    }
     close(s.fuse);
     close(s.file);
     return m->server > 0;
