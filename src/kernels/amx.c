@@ -1,8 +1,8 @@
-/* amx.c - the table for AMX: prompts in tiles of int8 products, everything else as avx512.c does it.
+/* amx.c - the table for AMX: prompts in tiles of int8 products, everything else as avx512.c does.
  *
- * A tile of up to 16 tokens x 64 inputs is multiplied with one of 64 inputs x 16 rows: a panel of
- * x86_many.h lies in memory just as the instruction wants it. After each group of inputs the sums go
- * through memory to the float registers, where they are scaled as on every other table. */
+ * A tile of up to 16 tokens x 64 inputs is multiplied with one of 64 inputs x 16 rows: a panel lies
+ * in memory just as the instruction wants it. After each group of inputs the sums go through memory
+ * to the float registers, where they are scaled as on every other table. */
 #include "kernels/amx_tiles.h"
 #include "kernels/avx512_dot.h"
 
@@ -38,8 +38,8 @@ static void multiply_tiles(const uint8_t (*codes)[2][LINE_PART], const int8_t *x
     tile_multiply(SUMS_1, INPUTS, ROWS_1);
 }
 
-/* Register r of some tokens' float sums += the integer sums of a group, scaled. scales: of the rows,
- * or NULL. */
+/* Register r of some tokens' float sums += the integer sums of a group, scaled. scales: of the
+ * rows, or NULL. */
 INLINE void add_group(enum fct_scheme SCHEME, const int32_t (*sums)[ROWS], int r,
                       const float *scales, struct tile_input in, int n_tokens, struct block *block,
                       int first) {

@@ -1,5 +1,5 @@
-/* float_512.h - attention over blocks of the KV cache, and products of floats, with 512-bit registers:
- * for avx512.c and amx.c. */
+/* float_512.h - attention over blocks of the KV cache, and products of floats, with 512-bit
+ * registers: for avx512.c and amx.c. */
 #ifndef FCT_KERNELS_FLOAT_512_H
 #define FCT_KERNELS_FLOAT_512_H
 

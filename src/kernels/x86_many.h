@@ -1,7 +1,7 @@
 /* x86_many.h - a matrix times many tokens: computes as fast as dot products go.
  *
- * Panel by panel of two registers of rows, for a block of tokens. Included behind x86_panel.h and what
- * defines all_tiles: x86_tile.h or amx.c. */
+ * Panel by panel of two registers of rows, for a block of tokens. Included behind x86_panel.h and
+ * what defines all_tiles: x86_tile.h or amx.c. */
 #ifndef FCT_KERNELS_X86_MANY_H
 #define FCT_KERNELS_X86_MANY_H
 
