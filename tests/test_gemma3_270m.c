@@ -170,6 +170,7 @@ static const struct known *find_known(const struct step *step) {
 
 struct choices {
     int n_decided, n_known, n_wrong;
+    struct step wrong; /* the last */
 };
 
 static void report(const struct step *step, const char *what) {
@@ -192,6 +193,7 @@ static void check_choice(const struct step *step, void *user) {
     bool excused = exception && step->best == exception->float_best;
     report(step, excused ? "as llama.cpp in float" : "wrong");
     *(excused ? &choices->n_known : &choices->n_wrong) += 1;
+    if (!excused) choices->wrong = *step;
 }
 
 static struct choices choose(const char *weights) {
@@ -210,10 +212,14 @@ static void f32_chooses_what_llama_cpp_chose(void **state) {
     assert_int_equal(choices.n_wrong, 0);
 }
 
+/* One step of 229 is otherwise: in float 197097 is better by 0.306, with q8 weights by 0.127, and
+ * with int8 activations on top of that 84083 is. */
 static void q8_chooses_what_llama_cpp_chose(void **state) {
     (void)state;
-    /* 15 were measured, all of them the activations' one int8 scale a token. */
-    assert_true(choose("q8").n_wrong <= 15);
+    struct choices choices = choose("q8");
+    assert_int_equal(choices.n_wrong, 1);
+    assert_true(choices.wrong.entry == 5 && choices.wrong.number == 14);
+    assert_true(choices.wrong.listed == 197097 && choices.wrong.best == 84083);
 }
 
 /* Ids of a text, <bos> first; the caller frees. */
