@@ -14,9 +14,9 @@ struct calibration {
     struct fct_statistics statistics;
 };
 
-/* The first token of a chunk is BOS, whose inputs are like no other's, and which a text has once: it
- * does not count. In Gemma 3 270M the mean square of its inputs is from 4e-6 times (down_proj of
- * layer 15) to 12 times (of layer 0; 86 times in the largest column) the text's. */
+/* The first token of a chunk is BOS, whose inputs are like no other's, once in a text: it
+ * does not count. In Gemma 3 270M the mean square of its inputs is from 4e-6 times (layer 15's
+ * down_proj) to 12 times (layer 0's; 86 times in the largest column) the text's. */
 static fct_status read_chunk(struct calibration *c, int chunk, fct_error *err) {
     fct_session *s = c->session;
     int n_ids = c->chunks.chunk;
