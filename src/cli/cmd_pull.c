@@ -246,7 +246,9 @@ const struct fct_command fct_cmd_pull = {
         "downloaded again.\n"
         "\n"
         "The token for the hub is $HF_TOKEN, or what `hf auth login` wrote. It is sent to the hub "
-        "only, over HTTPS. Proxies are those of curl's environment (https_proxy, no_proxy).\n"
+        "only, over HTTPS. Proxies and certificates are those of curl's environment (https_proxy, "
+        "no_proxy, "
+        "CURL_CA_BUNDLE).\n"
         "\n"
         "REPOSITORY may also be the address of a folder on any server, as https://host/path/. Its "
         "files are those that https://host/path/SHA256SUMS lists, or those named with --file.",

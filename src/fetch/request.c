@@ -2,6 +2,7 @@
 #include "fetch/request.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -51,11 +52,27 @@ static size_t drop_body(char *bytes, size_t one, size_t n_bytes, void *user) {
     return n_bytes;
 }
 
+static const char *environment(const char *name, const char *otherwise) {
+    const char *value = getenv(name);
+    if ((!value || !*value) && otherwise) value = getenv(otherwise);
+    return value && *value ? value : NULL;
+}
+
+/* Certificates of one's own, as the program curl finds them; the library looks nowhere but where it
+ * was built to. */
+static void set_certificates(CURL *easy) {
+    const char *file = environment("CURL_CA_BUNDLE", "SSL_CERT_FILE"),
+               *folder = environment("SSL_CERT_DIR", NULL);
+    if (file) curl_easy_setopt(easy, CURLOPT_CAINFO, file);
+    if (folder) curl_easy_setopt(easy, CURLOPT_CAPATH, folder);
+}
+
 static bool is_https(const char *url) { return strncasecmp(url, "https://", 8) == 0; }
 
 static void set_options(struct fct_request *request, const struct fct_http *http, const char *url) {
     CURL *easy = request->easy;
     curl_easy_setopt(easy, CURLOPT_URL, url);
+    set_certificates(easy);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "facet/" FCT_VERSION);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
