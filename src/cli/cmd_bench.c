@@ -217,7 +217,7 @@ static json_t *results(const struct bench *bench) {
         fct_json_number(info.load_seconds), "settle_seconds",
         fct_json_number(bench->settle_seconds), "first_token_seconds", fct_json_number(first_token),
         "peak_resident_bytes", (json_int_t)bench->peak_bytes, "bandwidth_bytes_per_second",
-        fct_json_number(bench->bandwidth), "board", board(bench));
+        fct_json_number(bench->bandwidth > 0 ? bench->bandwidth : NAN), "board", board(bench));
 }
 
 /* What it was measured with. */
@@ -255,6 +255,10 @@ static void print_reading(const struct bench *bench, int n_threads) {
     double share = read_rate(bench) / bench->bandwidth;
     fct_size_text((double)fct_model_describe(bench->model).bytes_per_token, bytes);
     fct_size_text(bench->bandwidth, bandwidth);
+    if (bench->bandwidth <= 0) {
+        printf("%-14s %s a token; too little memory to measure the bandwidth\n", "weights", bytes);
+        return;
+    }
     if (n_steps(bench->options) == 0) {
         printf("%-14s %s a token; %d threads read %s/s\n", "weights", bytes, n_threads, bandwidth);
         return;
