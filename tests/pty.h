@@ -22,10 +22,11 @@
 
 /* Patience is counted in short waits, not by the clock: a test that is stopped for a while with its
  * program has not waited. */
-#ifndef TEST_PATIENCE /* times as long, where the program runs under an emulator */
-#define TEST_PATIENCE 1
-#endif
-enum { PTY_WAIT = 50, PTY_WAITS = 1200 * TEST_PATIENCE, PTY_MOST = 1 << 20 }; /* ms; waits; bytes */
+enum {
+    PTY_WAIT = 50, /* milliseconds */
+    PTY_WAITS = TEST_EMULATED ? 12000 : 1200,
+    PTY_MOST = 1 << 20 /* bytes */
+};
 
 struct pty {
     int fd;
