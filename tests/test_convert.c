@@ -650,6 +650,7 @@ static void layouts_follow_the_options(void **state) {
         {NULL, NULL, FCT_Q4, 32, FCT_Q8, FCT_Q8,
          "layers.*.mlp.down_proj.weight: q4, groups of 32; 4 matrices"},
         {"q4-g64", NULL, FCT_Q4, 32, FCT_Q8, FCT_Q8, "width is no multiple of the group asked for"},
+        /* F43: 8 bits unless asked otherwise */
         {"q8", "q4", FCT_Q8, 32, FCT_Q8, FCT_Q4, "warning: embed_tokens_per_layer in 4 bits"},
         {"f32", NULL, FCT_F32, 0, FCT_F32, FCT_F32, "embed_tokens.weight: f32; 1 table"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -75,7 +75,11 @@ fct_status fct_tensor_file_declare(fct_tensor_file *file, const char *name, enum
     }
     json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", fct_dtype_name(dtype), "shape",
                               shape, "data_offsets", (json_int_t)file->data_bytes, (json_int_t)end);
-    if (!entry || json_object_get(file->all, name) || json_object_set_new(file->all, name, entry))
+    if (json_object_get(file->all, name)) {
+        json_decref(entry);
+        return fct_fail(err, FCT_ERR_ARGUMENT, "tensor %s is declared twice", name);
+    }
+    if (!entry || json_object_set_new(file->all, name, entry))
         return fct_fail(err, FCT_ERR_ARGUMENT, "tensor %s cannot be declared", name);
     file->data_bytes = end;
     return FCT_OK;
@@ -147,4 +151,10 @@ fct_status fct_tensor_file_finish(fct_tensor_file *file, fct_error *err) {
     fct_output *output = file->output;
     file->output = NULL;
     return fct_output_finish(output, err);
+}
+
+uint64_t fct_tensor_file_data_bytes(const fct_tensor_file *file) { return file->data_bytes; }
+
+uint64_t fct_tensor_file_total(const fct_tensor_file *file) {
+    return 8 + file->header_bytes + file->data_bytes;
 }
