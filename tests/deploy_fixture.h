@@ -16,7 +16,13 @@
 
 extern char **environ;
 
-enum { DEPLOY_ARGUMENTS = 48, DEPLOY_FAILURE = 1, DEPLOY_USAGE = 2, DEPLOY_KILLED = 137 };
+enum {
+    DEPLOY_ARGUMENTS = 48,
+    DEPLOY_FAILURE = 1,
+    DEPLOY_USAGE = 2,
+    DEPLOY_INTERRUPTED = 130,
+    DEPLOY_KILLED = 137
+};
 
 static char told[1 << 16];
 

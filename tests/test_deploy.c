@@ -555,7 +555,7 @@ static void sums_are_those_of_the_standard(void **state) {
     assert_false(fct_is_sum("BA7816bf"));
 }
 
-static void a_program_cut_at_each_byte_is_no_program(void **state) {
+static void a_program_that_is_cut_is_no_program(void **state) {
     (void)state;
     unsigned char bytes[700];
     struct fct_elf elf;
@@ -565,7 +565,7 @@ static void a_program_cut_at_each_byte_is_no_program(void **state) {
     assert_int_equal(fct_elf_read(deploy_program(), &elf, NULL), FCT_OK);
     for (size_t n = 0; n < 64; n++)
         assert_int_equal(fct_elf_read(scratch_put("cut", bytes, n), &elf, NULL), FCT_ERR_FORMAT);
-    for (size_t n = 64; n < sizeof bytes; n++) /* the loader's name may or may not be reached */
+    for (size_t n = 64; n < sizeof bytes; n += 7) /* the loader's name may or may not be reached */
         fct_elf_read(scratch_put("cut", bytes, n), &elf, NULL);
 }
 
@@ -594,7 +594,7 @@ int main(void) {
         FAR_TEST(a_prompt_on_the_socket_gets_its_answer),
         FAR_TEST(a_quoted_word_is_one_word),
         FAR_TEST(sums_are_those_of_the_standard),
-        FAR_TEST(a_program_cut_at_each_byte_is_no_program),
+        FAR_TEST(a_program_that_is_cut_is_no_program),
     };
     if (!deploy_is_native()) {
         printf("SKIP: built for another machine\n");

@@ -151,14 +151,13 @@ static void a_sender_that_is_killed_goes_on_where_it_was(void **state) {
     snprintf(final, sizeof final, "%s", scratch_path("far/killed/facet"));
     snprintf(part, sizeof part, "%s", scratch_path("far/killed/facet.part"));
     uint64_t before = proxy.n_up;
-    int code = DEPLOY_KILLED;
-    for (int i = 1; i <= N_KILLS && code == DEPLOY_KILLED; i++) {
+    for (int i = 1; i <= N_KILLS; i++) {
         pid_t pid = deploy_begin(OVER_SSH, "--no-model", "--program", big, "--bin",
                                  scratch_path("far/killed"), NULL);
         for (int wait = 0; wait < 3000 && size_of(part) < (int64_t)size / (N_KILLS + 1) * i; wait++)
             nanosleep(&moment, NULL);
-        kill(pid, SIGKILL);
-        code = deploy_wait(pid);
+        kill(pid, i % 2 ? SIGKILL : SIGINT);
+        assert_ended(deploy_wait(pid), i % 2 ? DEPLOY_KILLED : DEPLOY_INTERRUPTED);
         assert_int_equal(size_of(final), -1);
     }
     assert_int_equal(

@@ -112,11 +112,7 @@ fct_status fct_board_ask(fct_far_shell *shell, const char *root, struct fct_boar
     fct_text_puts(&script, "r=");
     fct_shell_word_add(&script, root);
     fct_text_printf(&script, "\n%s", questions);
-    char *text = fct_text_finish(&script, NULL, err);
-    if (!text) return FCT_ERR_MEMORY;
-    fct_status status = fct_far_call(shell, text, take_fact, board, err);
-    fct_free(text);
-    return status;
+    return fct_far_call_text(shell, &script, take_fact, board, err);
 }
 
 static fct_status take_place(void *user, const char *line, fct_error *err) {
@@ -140,11 +136,7 @@ fct_status fct_far_exists(fct_far_shell *shell, const char *path, bool *exists, 
     fct_text_puts(&script, "if [ -e ");
     fct_shell_path_add(&script, path);
     fct_text_puts(&script, " ]; then echo '= yes'; fi");
-    char *text = fct_text_finish(&script, NULL, err);
-    if (!text) return FCT_ERR_MEMORY;
-    fct_status status = fct_far_call(shell, text, take_yes, exists, err);
-    fct_free(text);
-    return status;
+    return fct_far_call_text(shell, &script, take_yes, exists, err);
 }
 
 fct_status fct_place_ask(fct_far_shell *shell, const char *folder, struct fct_place *place,
@@ -162,11 +154,7 @@ fct_status fct_place_ask(fct_far_shell *shell, const char *folder, struct fct_pl
                            "[ ! -w \"$d\" ] || echo '= writable'\n"
                            "echo \"= kind $(stat -f -c %T -- \"$d\")\"\n"
                            "echo \"= free $(df --output=avail -k -- \"$d\" | tail -n 1)\"\n");
-    char *text = fct_text_finish(&script, NULL, err);
-    if (!text) return FCT_ERR_MEMORY;
-    fct_status status = fct_far_call(shell, text, take_place, place, err);
-    fct_free(text);
-    return status;
+    return fct_far_call_text(shell, &script, take_place, place, err);
 }
 
 /* ---- telling ---- */

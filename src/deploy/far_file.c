@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -16,20 +15,12 @@
 
 /* ---- the file here ---- */
 
-static fct_status make_run(char run[FCT_RUN_BYTES], fct_error *err) {
-    unsigned char random[(FCT_RUN_BYTES - 1) / 2];
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return fct_fail_errno(err, "no random numbers");
-    for (size_t i = 0; i < sizeof random; i++) snprintf(run + 2 * i, 3, "%02x", random[i]);
-    return FCT_OK;
-}
-
 fct_status fct_far_file_open(struct fct_far_file *file, const char *path, const char *folder,
                              const char *name, bool program, fct_error *err) {
     *file = (struct fct_far_file){
         .path = path, .folder = folder, .name = name, .program = program, .fd = -1};
     fct_status status = fct_shell_name_check("the name over there", name, err);
-    if (!status) status = make_run(file->run, err);
+    if (!status) status = fct_key_make(file->run, err);
     if (status) return status;
     file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->fd < 0 || fstat(file->fd, &file->info)) {

@@ -9,14 +9,12 @@
 /* Sums are compared, and what is wrong is sent again, in pieces of this size. */
 #define FCT_PIECE_BYTES (4u << 20)
 
-enum { FCT_RUN_BYTES = 33 };
-
 /* A file that is to lie over there as FOLDER/NAME. Until it is right it is FOLDER/NAME.part, and
  * FOLDER/NAME.part.owner says which run is at it and which process writes. */
 struct fct_far_file {
     const char *path, *folder, *name; /* folder: as fct_shell_path_add takes it */
     bool program;
-    char run[FCT_RUN_BYTES];
+    char run[FCT_KEY_BYTES];
     int fd;
     uint64_t size;
     struct stat info; /* when it was opened: a file that changes meanwhile is not copied */

@@ -137,11 +137,7 @@ fct_status fct_service_make_folder(fct_far_shell *shell, const char *root, const
                            "$as mkdir -p -- \"$d\" && $as chown -- \"$(id -u)\" \"$d\" && "
                            "$as chmod 755 -- \"$d\"\n"
                            "fi\n");
-    char *text = fct_text_finish(&script, NULL, err);
-    if (!text) return FCT_ERR_MEMORY;
-    fct_status status = fct_far_call(shell, text, NULL, NULL, err);
-    fct_free(text);
-    return status;
+    return fct_far_call_text(shell, &script, NULL, NULL, err);
 }
 
 /* A file that root owns appears whole; one that is the same already stays. */
@@ -191,9 +187,7 @@ fct_status fct_service_install(fct_far_shell *shell, const char *root, const cha
             fct_text_puts(&script, "/facet");
         }
         fct_text_printf(&script, "\n%s", install_script);
-        char *text = fct_text_finish(&script, NULL, err);
-        status = text ? fct_far_call(shell, text, NULL, NULL, err) : FCT_ERR_MEMORY;
-        fct_free(text);
+        status = fct_far_call_text(shell, &script, NULL, NULL, err);
     }
     fct_free(socket);
     fct_free(service);

@@ -11,14 +11,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "deploy/child.h"
 
 enum {
-    KEY_BYTES = 33,
     LINE_BYTES = 1024,
     READ_BYTES = 1 << 16,
     CHUNK_BYTES = 1 << 17,
@@ -46,7 +44,7 @@ struct lines {
 struct fct_far_shell {
     const struct fct_far_options *options;
     struct fct_child ssh;
-    char key[KEY_BYTES];
+    char key[FCT_KEY_BYTES];
     bool lost, greeted;
     struct lines out, err;
     size_t n_noise;
@@ -163,8 +161,8 @@ static fct_status write_all(fct_far_shell *shell, const char *bytes, size_t n_by
     return FCT_OK;
 }
 
-static fct_status make_key(char key[KEY_BYTES], fct_error *err) {
-    unsigned char random[(KEY_BYTES - 1) / 2];
+fct_status fct_key_make(char key[FCT_KEY_BYTES], fct_error *err) {
+    unsigned char random[(FCT_KEY_BYTES - 1) / 2];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
         return fct_fail_errno(err, "no random numbers");
     for (size_t i = 0; i < sizeof random; i++) snprintf(key + 2 * i, 3, "%02x", random[i]);
@@ -190,7 +188,7 @@ static fct_status start_ssh(fct_far_shell *shell, fct_error *err) {
     };
     const struct fct_far_options *options = shell->options;
     size_t n = 0, n_options = options->n_ssh_options;
-    char port[16], command[sizeof LOOP + KEY_BYTES];
+    char port[16], command[sizeof LOOP + FCT_KEY_BYTES];
     const char **arguments = fct_new_array(FIXED_ARGUMENTS + 2 * n_options, sizeof *arguments, err);
     if (!arguments) return FCT_ERR_MEMORY;
     arguments[n++] = "ssh";
@@ -220,7 +218,7 @@ fct_far_shell *fct_far_open(const struct fct_far_options *options, fct_error *er
     if (!shell) return NULL;
     shell->options = options;
     shell->ssh = FCT_CHILD_NONE;
-    fct_status status = make_key(shell->key, err);
+    fct_status status = fct_key_make(shell->key, err);
     if (!status) status = start_ssh(shell, err);
     while (!status && !shell->greeted)
         if (!wait_for(shell, NULL) && !shell->greeted) status = lost(shell, err);
@@ -274,6 +272,15 @@ fct_status fct_far_call(fct_far_shell *shell, const char *script, fct_far_line_f
     shell->line_err = err;
     fct_status status = begin(shell, script, false, err);
     return status ? status : finish(shell, err);
+}
+
+fct_status fct_far_call_text(fct_far_shell *shell, struct fct_text *script, fct_far_line_fn line,
+                             void *user, fct_error *err) {
+    char *text = fct_text_finish(script, NULL, err);
+    if (!text) return FCT_ERR_MEMORY;
+    fct_status status = fct_far_call(shell, text, line, user, err);
+    fct_free(text);
+    return status;
 }
 
 /* Blocks are half a window, so that the next is on its way while one is written. */

@@ -5,7 +5,7 @@
 #ifndef FCT_DEPLOY_FAR_SHELL_H
 #define FCT_DEPLOY_FAR_SHELL_H
 
-#include "facet.h"
+#include "base/buffer.h"
 
 struct fct_far_options {
     const char *destination; /* checked with fct_destination_check */
@@ -15,6 +15,10 @@ struct fct_far_options {
     bool (*cancelled)(void *user);
     void *user;
 };
+
+/* 32 random hexadecimal digits: a name that nobody else has. */
+enum { FCT_KEY_BYTES = 33 };
+fct_status fct_key_make(char key[FCT_KEY_BYTES], fct_error *err);
 
 typedef struct fct_far_shell fct_far_shell;
 
@@ -34,6 +38,10 @@ typedef fct_status (*fct_far_line_fn)(void *user, const char *line, fct_error *e
  * to do prints a reason and exits with 1. */
 fct_status fct_far_call(fct_far_shell *shell, const char *script, fct_far_line_fn line, void *user,
                         fct_error *err);
+
+/* The same with a script that was put together, which it empties. */
+fct_status fct_far_call_text(fct_far_shell *shell, struct fct_text *script, fct_far_line_fn line,
+                             void *user, fct_error *err);
 
 /* So many bytes are on their way at most: what is lost when the link is cut. */
 #define FCT_FAR_WINDOW (1u << 20)
