@@ -15,9 +15,9 @@ static const struct {
               {80, 1536, 1, 4}, {64, 1536, 0, 4}, {33, 608, 2, 3}, {32, 6144, 0, 2}};
 
 static bool check_shapes(const struct fct_kernels *kernels, struct fct_matmul_case it, char *what) {
-    static const int many_tokens[] = {29, 130};
+    static const int many_tokens[] = {29, 64, 130};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        for (int tokens = 1; tokens <= 19; tokens++) {
+        for (int tokens = 1; tokens <= 20; tokens++) {
             it.rows = shapes[i].rows, it.columns = shapes[i].columns;
             it.begin = shapes[i].begin, it.end = shapes[i].end;
             it.n_tokens = tokens < 18 ? tokens : many_tokens[tokens - 18];

@@ -203,7 +203,7 @@ static bool wanted(const char *list, const char *name) {
 
 int measure_kernels(int threads, const char *tables, const char *only_schemes,
                     const char *only_shapes) {
-    static const int batches[] = {1, 2, 3, 4, 6, 8, 9, 11, 13, 16, 24, 128, 512};
+    static const int batches[] = {1, 2, 4, 8, 9, 12, 16, 128, 512};
     struct bench b;
     if (!set_up(&b, threads)) return 1;
     /* Scales inside random bits may be anything; what is timed does not depend on it. */

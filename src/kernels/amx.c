@@ -6,7 +6,7 @@
 #include "kernels/amx_tiles.h"
 #include "kernels/avx512_dot.h"
 
-#include "kernels/x86_few.h"
+#include "kernels/x86_matmul.h"
 
 #include "kernels/x86_panel.h"
 
@@ -102,6 +102,15 @@ INLINE void all_tiles(enum fct_scheme SCHEME, bool grouped, const struct panel *
 }
 
 #include "kernels/x86_many.h"
+
+/* Unpacking panels for fewer tokens takes longer than all their products without tiles do. */
+enum { MANY_TOKENS = 24 };
+
+static void matmul(const struct fct_matrix *w, const struct fct_act *act, int n_tokens, int begin,
+                   int end, float *y, size_t y_stride) {
+    (n_tokens < MANY_TOKENS ? matmul_strips : matmul_many)(w, act, n_tokens, begin, end, y,
+                                                           y_stride);
+}
 
 #include "kernels/float_512.h"
 

@@ -1,8 +1,6 @@
 /* avx2.c - the table for AVX2 with FMA and F16C. */
 #include "kernels/registers_256.h"
 
-enum { TILE_TOKENS = 4 };
-
 /* Q4 and Q2: vpmaddubsw multiplies unsigned codes with signed activations and adds two neighbours
  * in 16 bits. A sum over 32 inputs stays in 16 bits: 8 steps of 2 * 15 * 128 are 30,720, less than
  * 32,768. Q8: neither order of signs keeps two products of bytes in 16 bits, so even and odd bytes
@@ -36,16 +34,14 @@ INLINE ints end_run(enum fct_scheme SCHEME, ints sum, ints run) {
 }
 
 #include "kernels/float_256.h"
-#include "kernels/x86_few.h"
-#include "kernels/x86_panel.h"
-
-#include "kernels/x86_tile.h"
-
-#include "kernels/x86_many.h"
+#include "kernels/x86_matmul.h"
 
 #include "kernels/attend_ops.h"
 #include "kernels/matmul_f32.h"
 #include "kernels/tables.h"
 
-const struct fct_kernels fct_kernels_avx2 = {
-    .name = "avx2", .matmul = matmul, .matmul_f32 = matmul_f32, FCT_FLOAT_OPS, FCT_ATTEND_OPS};
+const struct fct_kernels fct_kernels_avx2 = {.name = "avx2",
+                                             .matmul = matmul_strips,
+                                             .matmul_f32 = matmul_f32,
+                                             FCT_FLOAT_OPS,
+                                             FCT_ATTEND_OPS};

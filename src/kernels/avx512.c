@@ -1,13 +1,7 @@
 /* avx512.c - the table for AVX-512 with VNNI. */
 #include "kernels/avx512_dot.h"
 
-#include "kernels/x86_few.h"
-
-#include "kernels/x86_panel.h"
-
-#include "kernels/x86_tile.h"
-
-#include "kernels/x86_many.h"
+#include "kernels/x86_matmul.h"
 
 #include "kernels/float_512.h"
 
@@ -15,5 +9,8 @@
 #include "kernels/matmul_f32.h"
 #include "kernels/tables.h"
 
-const struct fct_kernels fct_kernels_avx512 = {
-    .name = "avx512", .matmul = matmul, .matmul_f32 = matmul_f32, FCT_FLOAT_OPS, FCT_ATTEND_OPS};
+const struct fct_kernels fct_kernels_avx512 = {.name = "avx512",
+                                               .matmul = matmul_strips,
+                                               .matmul_f32 = matmul_f32,
+                                               FCT_FLOAT_OPS,
+                                               FCT_ATTEND_OPS};

@@ -2,8 +2,6 @@
 #include "kernels/registers_256.h"
 #include "kernels/x86_dot.h"
 
-enum { TILE_TOKENS = 6 };
-
 /* Not the intrinsic: gcc 12 copies and spills around it in loops. */
 INLINE ints add_dot4(enum fct_scheme SCHEME, ints sum, ints weights, ints inputs) {
     (void)SCHEME;
@@ -12,16 +10,14 @@ INLINE ints add_dot4(enum fct_scheme SCHEME, ints sum, ints weights, ints inputs
 }
 
 #include "kernels/float_256.h"
-#include "kernels/x86_few.h"
-#include "kernels/x86_panel.h"
-
-#include "kernels/x86_tile.h"
-
-#include "kernels/x86_many.h"
+#include "kernels/x86_matmul.h"
 
 #include "kernels/attend_ops.h"
 #include "kernels/matmul_f32.h"
 #include "kernels/tables.h"
 
-const struct fct_kernels fct_kernels_avxvnni = {
-    .name = "avxvnni", .matmul = matmul, .matmul_f32 = matmul_f32, FCT_FLOAT_OPS, FCT_ATTEND_OPS};
+const struct fct_kernels fct_kernels_avxvnni = {.name = "avxvnni",
+                                                .matmul = matmul_strips,
+                                                .matmul_f32 = matmul_f32,
+                                                FCT_FLOAT_OPS,
+                                                FCT_ATTEND_OPS};

@@ -4,11 +4,9 @@
 
 #include "kernels/x86.h"
 
-/* 16 registers: few sums, and those of floats do not stay. The file that includes this has defined
- * TILE_TOKENS. */
-enum { ROWS = 8, MOST_FEW = 4 };
+/* 16 registers: two strips of one token, or one strip of up to four. */
+enum { ROWS = 8, PASS_TOKENS = 4 };
 #define STRIPS_BESIDE(TOKENS) ((TOKENS) == 1 ? 2 : 1)
-#define SUMS_STAY false
 
 typedef __m256i ints;
 typedef __m256 floats;

@@ -1,7 +1,7 @@
 /* x86_many.h - a matrix times many tokens: computes as fast as dot products go.
  *
  * Panel by panel of two registers of rows, for a block of tokens. Included behind x86_panel.h and
- * what defines all_tiles: x86_tile.h or amx.c. */
+ * what defines all_tiles. */
 #ifndef FCT_KERNELS_X86_MANY_H
 #define FCT_KERNELS_X86_MANY_H
 
@@ -75,11 +75,6 @@ static void matmul_many(const struct fct_matrix *w, const struct fct_act *act, i
                         y + (size_t)first * y_stride, y_stride)
         }
     }
-}
-
-static void matmul(const struct fct_matrix *w, const struct fct_act *act, int n_tokens, int begin,
-                   int end, float *y, size_t y_stride) {
-    (n_tokens <= 8 ? matmul_few : matmul_many)(w, act, n_tokens, begin, end, y, y_stride);
 }
 
 #endif

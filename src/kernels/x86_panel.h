@@ -1,5 +1,6 @@
 /* x86_panel.h - weights of two registers of rows x 512 inputs, unpacked to bytes (16 KiB with 512
- * bits, 8 with 256: stays in L1), and what they are multiplied with. Included behind x86_few.h. */
+ * bits, 8 with 256: stays in L1), and what they are multiplied with. Included behind
+ * x86_matmul.h. */
 #ifndef FCT_KERNELS_X86_PANEL_H
 #define FCT_KERNELS_X86_PANEL_H
 
