@@ -60,7 +60,10 @@ static void pty_run(const char *terminal, const char *out_path, char *const *arg
 static struct pty pty_start(int columns, const char *out_path, char *const *arguments) {
     struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
     struct pty pty = {.fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
-    assert_true(pty.fd >= 0 && grantpt(pty.fd) == 0 && unlockpt(pty.fd) == 0);
+    if (pty.fd < 0 || grantpt(pty.fd) != 0 || unlockpt(pty.fd) != 0) {
+        print_message("SKIP: there are no terminals here (is /dev/pts mounted?)\n");
+        skip();
+    }
     char terminal[64];
     assert_int_equal(ptsname_r(pty.fd, terminal, sizeof terminal), 0);
     assert_int_equal(ioctl(pty.fd, TIOCSWINSZ, &size), 0);
