@@ -85,9 +85,6 @@ static inline const char *deploy_program(void) {
     return path;
 }
 
-/* Is the program one of this machine? (The far side of these tests is this machine.) */
-static inline bool deploy_is_native(void) { return strcmp(deploy_program(), FACET_PROGRAM) == 0; }
-
 /* A program that runs, n_bytes long: this one with noise behind it. */
 static inline const char *deploy_big_program(const char *name, uint64_t n_bytes) {
     static char path[1024];
