@@ -403,6 +403,38 @@ static void no_group_is_worse_than_by_the_plain_rules(void **state) {
     assert_true(best_sum < 0.9 * plain_sum);
 }
 
+/* Codes of 5 bits and a float16 scale, as GGUF's Q5_0: nothing is lost but what float16 cannot hold
+ * of the new scale; by the largest weight alone much more would be. */
+static void coarser_codes_come_out_whole_in_8_bits(void **state) {
+    (void)state;
+    enum { N = 64 };
+    float x[FCT_STRIP][N];
+    uint32_t random = 9;
+    fct_error err = {0};
+    const struct fct_rounding fine = {.fine = true};
+    uint8_t searched[64 + 2 * 512];
+    for (int r = 0; r < FCT_STRIP; r++)
+        for (int i = 0; i < N; i++)
+            x[r][i] = fct_half_float(fct_float_half(0.01f + 0.001f * (float)r)) *
+                      fmaxf(-16, fminf(15, rintf(12 * noise(&random))));
+    assert_int_equal(fct_quantize_strip(FCT_Q8, 32, fine, x[0], FCT_STRIP, N, searched, here, &err),
+                     FCT_OK);
+    uint8_t *plain = quantized(FCT_Q8, 32, x[0], FCT_STRIP, N);
+    double searched_sum = 0, plain_sum = 0, square_sum = 0;
+    for (int r = 0; r < FCT_STRIP; r++)
+        for (int i = 0; i < N; i++) {
+            double weight = (double)x[r][i],
+                   off = (double)read_weight(FCT_Q8, 32, searched, N, r, i) - weight,
+                   plain_off = (double)read_weight(FCT_Q8, 32, plain, N, r, i) - weight;
+            searched_sum += off * off;
+            plain_sum += plain_off * plain_off;
+            square_sum += weight * weight;
+        }
+    free(plain);
+    assert_true(sqrt(searched_sum / square_sum) < 0x1p-11);
+    assert_true(searched_sum < plain_sum / 100);
+}
+
 /* Each column's error counted as often as it is important. */
 static void important_columns_are_rounded_with_more_care(void **state) {
     (void)state;
@@ -517,6 +549,7 @@ int main(void) {
         cmocka_unit_test(weights_on_a_4_bit_grid_come_out_exactly),
         cmocka_unit_test(weights_of_a_bfloat16_grid_come_out_as_trained),
         cmocka_unit_test(no_group_is_worse_than_by_the_plain_rules),
+        cmocka_unit_test(coarser_codes_come_out_whole_in_8_bits),
         cmocka_unit_test(important_columns_are_rounded_with_more_care),
         cmocka_unit_test(absmax_is_the_rule_of_q4_0),
         cmocka_unit_test(a_shared_scale_is_one_for_all_lanes),

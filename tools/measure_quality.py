@@ -11,7 +11,7 @@ import os
 import subprocess
 import tempfile
 
-VARIANTS = [("q8", "absmax"), ("q4", "absmax"), ("q4", "search"), ("q4", "statistics"), ("q4-g64", "absmax"),
+VARIANTS = [("q8", "absmax"), ("q8", "search"), ("q4", "absmax"), ("q4", "search"), ("q4", "statistics"), ("q4-g64", "absmax"),
             ("q4-g64", "search"), ("q4-g64", "statistics"), ("q4-g128", "absmax"), ("q4-g128", "search"),
             ("q4-g128", "statistics")]
 NAMES = {"absmax": "absmax", "search": "searched", "statistics": "calibrated"}

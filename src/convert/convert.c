@@ -261,6 +261,7 @@ static fct_status plan_rounding(struct conversion *c) {
     for (size_t i = 0; i < c->plan.n_entries && status == FCT_OK; i++) {
         struct fct_plan_entry *entry = &c->plan.entries[i];
         entry->rounding.absmax = c->absmax;
+        entry->rounding.fine = !c->absmax && entry->from && entry->from->scheme != FCT_F32;
         if (!c->options->statistics || entry->kind != FCT_PLAN_MATRIX) continue;
         status = fct_statistics_file_find(&c->statistics, entry->name, entry->columns,
                                           &entry->rounding.importance, c->err);

@@ -120,21 +120,26 @@ static unsigned find_grid(const float (*x)[FCT_LANES], int n, struct fct_grid_co
     return found;
 }
 
-/* Of columns first .. first + n, some of which may be padding. Where nothing was ever put in, all
- * columns count alike. */
-static void q4_group_scales(const float (*x)[FCT_LANES], int n, int first, int columns,
+/* Of columns first .. first + n, some of which may be padding. NULL where nothing was ever put in:
+ * then all columns count alike. */
+static const float *importance_of(struct fct_rounding rounding, int first, int n, int columns,
+                                  float importance[MAX_GROUP]) {
+    float sum = 0;
+    memset(importance, 0, MAX_GROUP * sizeof *importance);
+    for (int i = 0; rounding.importance && i < n && first + i < columns; i++)
+        sum += importance[i] = rounding.importance[first + i];
+    return sum > 0 ? importance : NULL;
+}
+
+static void q4_group_scales(const float (*x)[FCT_LANES], int n, const float *importance,
                             struct fct_rounding rounding, float scale[FCT_LANES]) {
-    float importance[MAX_GROUP] = {0}, sum = 0;
     if (rounding.absmax) {
         fct_absmax_group_scales(x, n, scale);
         return;
     }
     float on_grid[FCT_LANES];
     unsigned exact = rounding.grid ? find_grid(x, n, rounding.grid, on_grid) : 0;
-    for (int i = 0; rounding.importance && i < n && first + i < columns; i++)
-        sum += importance[i] = rounding.importance[first + i];
-    if (exact != (1u << FCT_LANES) - 1)
-        fct_search_group_scales(x, n, sum > 0 ? importance : NULL, scale);
+    if (exact != (1u << FCT_LANES) - 1) fct_search_group_scales(x, n, importance, scale);
     for (int r = 0; r < FCT_LANES; r++)
         if (exact >> r & 1) scale[r] = on_grid[r];
 }
@@ -156,14 +161,18 @@ void fct_pack_group(enum fct_scheme scheme, int group, int g, const float (*code
 static fct_status pack_groups(enum fct_scheme scheme, int group, struct fct_rounding rounding,
                               const float *x, int n_rows, int columns, uint8_t *strip,
                               struct fct_rows_origin origin, fct_error *err) {
-    float lanes[MAX_GROUP][FCT_LANES], code[MAX_GROUP][FCT_LANES], scale[FCT_LANES];
+    float lanes[MAX_GROUP][FCT_LANES], code[MAX_GROUP][FCT_LANES], scale[FCT_LANES],
+        importance[MAX_GROUP];
     uint16_t halves[FCT_STRIP];
     int n_groups = fct_padded_columns(scheme, group, columns) / group;
     for (int g = 0; g < n_groups; g++) {
         load_lanes(x, n_rows, columns, g * group, group, lanes);
         bool q4 = scheme == FCT_Q4;
+        const float *weighed = importance_of(rounding, g * group, group, columns, importance);
         if (q4)
-            q4_group_scales(lanes, group, g * group, columns, rounding, scale);
+            q4_group_scales(lanes, group, weighed, rounding, scale);
+        else if (rounding.fine)
+            fct_search_fine_scales(lanes, group, weighed, scale);
         else
             q8_group_scales(lanes, group, scale);
         for (int r = 0; r < FCT_STRIP; r++) {

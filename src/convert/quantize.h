@@ -19,12 +19,15 @@ struct fct_grid_count {
     _Atomic uint64_t n_groups, n_exact;
 };
 
-/* How 4-bit scales are chosen; all zero: by searching, every weight alike. */
+/* How scales are chosen; all zero: of 4 bits by searching, every weight alike, of 8 by the largest
+ * weight. */
 struct fct_rounding {
     bool absmax;                 /* not searched: GGUF's Q4_0 rule */
     const float *importance;     /* [columns]: how much the error of each column counts; or NULL */
     struct fct_grid_count *grid; /* the weights are bfloat16, perhaps trained for 4 bits: first look
                                     whether a group lies on a grid, and count; or NULL */
+    bool fine; /* scales of 8 bits are searched, too: the weights are codes of fewer bits, which 8
+                  can hold nearly as they are */
 };
 
 /* Writes one strip, fct_strip_bytes(scheme, group, columns) long, from its n_rows (1 .. 16) rows x

@@ -1,4 +1,4 @@
-/* scale_search.c - the scale that loses least when weights become 4-bit codes.
+/* scale_search.c - the scale that loses least when weights become codes of 4 bits, or of 8.
  *
  * Everything is done for 16 lanes at once, each lane its own sum in order of i, in the compiler's
  * vectors: whatever registers a machine has, the bits are the same, and so is the file. */
@@ -19,12 +19,18 @@ static const float divisors[] = {-8.0f, 7.0f, 8.0f, -7.5f, -8.5f, -9.0f, 7.5f, 8
                                  6.5f,  6.0f, 5.0f, 4.0f,  3.0f,  2.0f,  1.0f};
 enum { N_DIVISORS = sizeof divisors / sizeof *divisors, N_REFITS = 2 };
 
+/* Codes of 8 bits. Weights that were codes of up to 5 bits and a scale have an extreme of 1 to 16
+ * steps, which divides one of these: there all of them are whole again. */
+enum { MOST_FINE = 127, LEAST_FINE = 96 };
+
 typedef const float (*lanes)[FCT_LANES];
+#define COARSE .lowest = -8.0f, .highest = 7.0f
 
 struct search {
     lanes x;
     int n;
     const float *importance; /* [n]; NULL: all alike */
+    float lowest, highest;   /* codes */
     bool shared;             /* all lanes have one scale, a float32; else each its own, a float16 */
     float scale[FCT_LANES], error[FCT_LANES]; /* the best so far */
 };
@@ -83,7 +89,7 @@ FCT_WIDE static void measure(const struct search *s, const float scale[FCT_LANES
     invert(scale, inverse);
     for (int i = 0; i < s->n; i++) {
         floats x = FLOATS(s->x[i]), code = x * FLOATS(inverse);
-        round_to_codes(&code, -8.0f, 7.0f);
+        round_to_codes(&code, s->lowest, s->highest);
         floats left = x - code * FLOATS(scale);
         sum += importance_of(s, i) * (left * left);
     }
@@ -129,7 +135,7 @@ FCT_WIDE static void refit(struct search *s) {
     invert(s->scale, inverse);
     for (int i = 0; i < s->n; i++) {
         floats x = FLOATS(s->x[i]), code = x * FLOATS(inverse);
-        round_to_codes(&code, -8.0f, 7.0f);
+        round_to_codes(&code, s->lowest, s->highest);
         x_by_code += importance_of(s, i) * (x * code);
         code_by_code += importance_of(s, i) * (code * code);
     }
@@ -158,19 +164,34 @@ static void search(struct search *s) {
 }
 
 void fct_search_group_scales(lanes x, int n, const float *importance, float scale[FCT_LANES]) {
-    struct search s = {.x = x, .n = n, .importance = importance};
+    struct search s = {COARSE, .x = x, .n = n, .importance = importance};
     search(&s);
     memcpy(scale, s.scale, sizeof s.scale);
 }
 
+void fct_search_fine_scales(lanes x, int n, const float *importance, float scale[FCT_LANES]) {
+    struct search s = {
+        .x = x, .n = n, .importance = importance, .lowest = -MOST_FINE, .highest = MOST_FINE};
+    float extreme[FCT_LANES], wish[FCT_LANES];
+    find_extremes(&s, extreme);
+    for (int r = 0; r < FCT_LANES; r++) s.scale[r] = storable(&s, fabsf(extreme[r]) / MOST_FINE);
+    measure(&s, s.scale, s.error);
+    for (int steps = MOST_FINE - 1; steps >= LEAST_FINE; steps--) {
+        for (int r = 0; r < FCT_LANES; r++) wish[r] = fabsf(extreme[r]) / (float)steps;
+        try_scales(&s, wish);
+    }
+    for (int i = 0; i < N_REFITS; i++) refit(&s);
+    memcpy(scale, s.scale, sizeof s.scale);
+}
+
 float fct_search_block_scale(lanes x, int n) {
-    struct search s = {.x = x, .n = n, .shared = true};
+    struct search s = {COARSE, .x = x, .n = n, .shared = true};
     search(&s);
     return s.scale[0];
 }
 
 void fct_absmax_group_scales(lanes x, int n, float scale[FCT_LANES]) {
-    struct search s = {.x = x, .n = n};
+    struct search s = {COARSE, .x = x, .n = n};
     float extreme[FCT_LANES];
     find_extremes(&s, extreme);
     take_absmax(&s, extreme);
@@ -178,7 +199,7 @@ void fct_absmax_group_scales(lanes x, int n, float scale[FCT_LANES]) {
 }
 
 float fct_absmax_block_scale(lanes x, int n) {
-    struct search s = {.x = x, .n = n, .shared = true};
+    struct search s = {COARSE, .x = x, .n = n, .shared = true};
     float extreme[FCT_LANES];
     find_extremes(&s, extreme);
     take_absmax(&s, extreme);

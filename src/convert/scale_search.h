@@ -1,4 +1,4 @@
-/* scale_search.h - the scale that loses least when weights become 4-bit codes. */
+/* scale_search.h - the scale that loses least when weights become codes of 4 bits, or of 8. */
 #ifndef FCT_CONVERT_SCALE_SEARCH_H
 #define FCT_CONVERT_SCALE_SEARCH_H
 
@@ -13,7 +13,12 @@ enum { FCT_LANES = 16 };
 void fct_search_group_scales(const float (*x)[FCT_LANES], int n, const float *importance,
                              float scale[FCT_LANES]);
 
-/* The same for one block of 16 n weights that share a float32 scale. */
+/* The same for codes -127 .. 127, of weights that were codes of fewer bits, as a GGUF file's: tried
+ * are the extreme weight at 127, and at every code down to 96. */
+void fct_search_fine_scales(const float (*x)[FCT_LANES], int n, const float *importance,
+                            float scale[FCT_LANES]);
+
+/* Of 4 bits, for one block of 16 n weights that share a float32 scale. */
 float fct_search_block_scale(const float (*x)[FCT_LANES], int n);
 
 /* GGUF's Q4_0 rule alone: the weight of largest magnitude, with its sign, becomes code -8. */
