@@ -173,7 +173,7 @@ static void a_program_that_does_not_run_there_gets_no_name(void **state) {
 static void bytes_that_arrive_damaged_are_sent_again(void **state) {
     (void)state;
     char before[1500];
-    const char *big = deploy_big_program("big", 32 * MEGABYTE);
+    const char *big = deploy_big_program("big", 64 * MEGABYTE);
     snprintf(before, sizeof before,
              "{ if mkdir '%s/once' 2>/dev/null; then " PASS(
                  15000000) "dd bs=9 count=1 status=none | "
@@ -181,15 +181,15 @@ static void bytes_that_arrive_damaged_are_sent_again(void **state) {
              scratch_folder);
     put_ssh(before);
     assert_ended(deploy("pi@board", "--no-model", "--program", big, "--retry-delay", "0", NULL), 0);
-    assert_told("1 of 8 pieces arrived damaged");
-    assert_told("36.2 MB sent");
+    assert_told("1 of 16 pieces arrived damaged");
+    assert_told("68.2 MB sent");
     assert_same_file(big, scratch_path("home/.local/bin/facet"));
 }
 
 /* F76: every attempt is cut at the same place before it has brought anything. */
 static void what_stays_cut_is_given_up_and_has_no_name(void **state) {
     (void)state;
-    const char *big = deploy_big_program("big", 32 * MEGABYTE);
+    const char *big = deploy_big_program("big", 64 * MEGABYTE);
     put_ssh("{ " PASS(3000) "} |");
     assert_ended(deploy("pi@board", "--no-model", "--program", big, "--retry-delay", "0",
                         "--retries", "2", NULL),
@@ -208,7 +208,7 @@ static void what_stays_cut_is_given_up_and_has_no_name(void **state) {
  */
 static void a_writer_that_fails_ends_it(void **state) {
     (void)state;
-    const char *big = deploy_big_program("big", 32 * MEGABYTE);
+    const char *big = deploy_big_program("big", 64 * MEGABYTE);
     put_script("far-bin/head", "#!/bin/sh\n"
                                "case $2 in 524288) /usr/bin/head -c 1000; echo 'head: write error: "
                                "No space left on device' >&2; exit 1 ;; esac\n"
@@ -223,10 +223,10 @@ static void too_little_space_is_told_before_a_byte_is_sent(void **state) {
     (void)state;
     put_script("far-bin/df", "#!/bin/sh\necho Avail; echo 70000\n");
     assert_ended(deploy("pi@board", "--no-model", "--program",
-                        deploy_big_program("big", 32 * MEGABYTE), NULL),
+                        deploy_big_program("big", 64 * MEGABYTE), NULL),
                  DEPLOY_FAILURE);
     assert_told(
-        "not enough space: facet needs 32.0 MB more and 67.1 MB to spare, its disk has 71.7");
+        "not enough space: facet needs 64.0 MB more and 67.1 MB to spare, its disk has 71.7");
     assert_int_equal(size_of(scratch_path("home/.local")), -1);
 }
 

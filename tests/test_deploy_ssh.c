@@ -144,7 +144,7 @@ static void a_link_that_is_cut_ten_times_costs_less_than_a_tenth(void **state) {
 /* Looks at the final name at any time: it is not there, or it is whole. */
 static void a_sender_that_is_killed_goes_on_where_it_was(void **state) {
     (void)state;
-    const uint64_t size = 60 * MEGABYTE;
+    const uint64_t size = 90 * MEGABYTE;
     const char *big = deploy_big_program("big", size);
     const struct timespec moment = {0, 10000000};
     char final[1024], part[1024];
@@ -172,14 +172,14 @@ static void a_sender_that_is_killed_goes_on_where_it_was(void **state) {
 
 static void damage_costs_the_pieces_that_have_it(void **state) {
     (void)state;
-    const uint64_t size = 40 * MEGABYTE;
+    const uint64_t size = 80 * MEGABYTE;
     const char *big = deploy_big_program("big", size);
     char part[1024];
     snprintf(part, sizeof part, "%s", scratch_path("far/bin/facet.part"));
     remove(scratch_path("far/bin/facet"));
-    copy_begin(big, part, 30 * MEGABYTE);
+    copy_begin(big, part, 60 * MEGABYTE);
     flip_byte(part, 9 * MEGABYTE);      /* in the middle */
-    flip_byte(part, 30 * MEGABYTE - 1); /* and at the end */
+    flip_byte(part, 60 * MEGABYTE - 1); /* and at the end */
     uint64_t before = proxy.n_up;
     assert_int_equal(
         deploy(OVER_SSH, "--no-model", "--program", big, "--bin", scratch_path("far/bin"), NULL),
@@ -190,7 +190,7 @@ static void damage_costs_the_pieces_that_have_it(void **state) {
 
     before = proxy.n_up; /* another build, alike but for one place and its length */
     flip_byte(big, 21 * MEGABYTE);
-    assert_int_equal(truncate(big, 41 * MEGABYTE), 0);
+    assert_int_equal(truncate(big, 81 * MEGABYTE), 0);
     assert_int_equal(
         deploy(OVER_SSH, "--no-model", "--program", big, "--bin", scratch_path("far/bin"), NULL),
         0);
