@@ -122,17 +122,21 @@ static enum start how_it_starts(const fct_placement *p) {
     return told || n_missing || !shows || p->memory == FCT_MEMORY_HUGE ? WARM : UNTOLD;
 }
 
-/* Copies tensor by tensor; what is behind goes back to the kernel, so that there are never two
- * copies. A session that is in the middle of a pass may fetch pages of it again: so all of it is
- * given back each time. */
+/* Copies tensor by tensor, of a large one some pieces at a time; what is behind goes back to the
+ * kernel, so that there are never two copies. A session that is in the middle of a pass may fetch
+ * pages of it again: so all of it is given back each time. */
 static void move(fct_placement *p) {
+    enum { AT_ONCE = 16 * FCT_HUGE_PAGE };
     size_t at = 0;
     for (size_t i = 0; i < p->n_ends && !atomic_load(&p->stop); i++) {
-        memcpy(p->own + at, p->hot + at, p->ends[i] - at);
-        at = p->ends[i];
+        while (at < p->ends[i]) {
+            size_t n = p->ends[i] - at < AT_ONCE ? p->ends[i] - at : AT_ONCE;
+            memcpy(p->own + at, p->hot + at, n);
+            at += n;
+            give_back(p, 0, at / FCT_HUGE_PAGE * FCT_HUGE_PAGE);
+        }
         if (at > atomic_load(&p->n_read)) atomic_store(&p->n_read, at);
         atomic_store_explicit(&p->moved, at, memory_order_release);
-        give_back(p, 0, at / FCT_HUGE_PAGE * FCT_HUGE_PAGE);
     }
 }
 
