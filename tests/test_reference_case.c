@@ -1,5 +1,9 @@
 /* test_reference_case.c - the network against the reference implementation, on every kernel table
- * of this CPU. */
+ * of this CPU.
+ *
+ * The cases have random norms and layer scalars, so that what is left out or scaled otherwise shows
+ * in the logits: scores by 1 (F22), the soft cap (F23), layer_scalar (F24), the lookup of per-layer
+ * inputs (F25), RoPE of full layers (F26). */
 #include "made_model.h"
 
 #include "engine/reference_case.h"

@@ -19,7 +19,7 @@ enum fct_string_part {
     FCT_STRING_PLAIN,     /* between characters */
     FCT_STRING_UTF8,      /* within a character of several bytes */
     FCT_STRING_ESCAPE,    /* behind a backslash */
-    FCT_STRING_HEX,       /* within \uXXXX */
+    FCT_STRING_HEX,       /* within the four digits behind \u */
     FCT_STRING_NEED_PAIR, /* behind the first half of a pair: a backslash has to come */
     FCT_STRING_NEED_U     /* and behind that, a u */
 };
