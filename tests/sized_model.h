@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "made_model.h"

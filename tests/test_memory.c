@@ -82,6 +82,20 @@ static void large_pages_lie_on_2_mib(void **state) {
     fct_pages_free(NULL, 5);
 }
 
+static void pages_laid_over_others_have_their_bytes_there(void **state) {
+    (void)state;
+    enum { BYTES = 6 << 20, PIECE = 2 << 20 };
+    uint8_t *below = fct_pages_new(BYTES, NULL), *above = fct_pages_new(PIECE, NULL);
+    assert_non_null(below);
+    assert_non_null(above);
+    memset(below, 1, BYTES);
+    memset(above, 2, PIECE);
+    assert_true(fct_pages_lay_over(below + PIECE, above, PIECE));
+    for (size_t i = 0; i < BYTES; i += 1024) assert_int_equal(below[i], i / PIECE == 1 ? 2 : 1);
+    assert_false(fct_pages_lay_over(below + 1, below, PIECE)); /* not the start of a page */
+    fct_pages_free(below, BYTES);
+}
+
 static void every_allocation_is_counted(void **state) {
     (void)state;
     uint64_t before = fct_allocation_count();
@@ -101,6 +115,7 @@ int main(void) {
         cmocka_unit_test(an_array_grows_and_keeps_what_it_has),
         cmocka_unit_test(a_copy_of_a_text_ends_with_nul),
         cmocka_unit_test(large_pages_lie_on_2_mib),
+        cmocka_unit_test(pages_laid_over_others_have_their_bytes_there),
         cmocka_unit_test(every_allocation_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <sys/mman.h>
 
 #include "memory_group.h"
 #include "sized_model.h"

@@ -88,3 +88,8 @@ void *fct_pages_new(size_t bytes, fct_error *err) {
 void fct_pages_free(void *pages, size_t bytes) {
     if (pages) munmap(pages, mapped_bytes(bytes));
 }
+
+bool fct_pages_lay_over(void *at, void *pages, size_t bytes) {
+    return mprotect(pages, bytes, PROT_READ) == 0 &&
+           mremap(pages, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
+}

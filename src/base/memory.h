@@ -25,6 +25,10 @@ char *fct_copy_text(const char *text, size_t n_bytes, fct_error *err); /* NUL-te
  * cache. Physical memory is taken as it is touched. */
 void *fct_pages_new(size_t bytes, fct_error *err);
 void fct_pages_free(void *pages, size_t bytes);
+/* Puts pages of fct_pages_new where something else is mapped, read only: `at` then has their bytes,
+ * and they have left their own address. Whoever reads there meanwhile waits. Both addresses and
+ * bytes are multiples of a page. False: it failed, and what was at `at` may no longer be mapped. */
+bool fct_pages_lay_over(void *at, void *pages, size_t bytes);
 
 /* Counts every allocation of this file since the start: the tests prove with it that decoding
  * allocates nothing. */

@@ -114,7 +114,7 @@ fct_status fct_calibrate(fct_session *session, const int *ids, int n_ids,
         fct_chunks_cut(&c.chunks, ids, n_ids, model->bos_id, chunk, c.options->max_chunks, err);
     if (!status) status = fct_chunks_fit(&c.chunks, session->context, err);
     if (!status)
-        status = fct_statistics_init(&c.statistics, &session->weights, model->config.n_layers, err);
+        status = fct_statistics_init(&c.statistics, &model->weights, model->config.n_layers, err);
     session->statistics = &c.statistics;
     for (int i = 0; i < c.chunks.n_chunks && !status; i++) status = read_chunk(&c, i, err);
     session->statistics = NULL;

@@ -65,11 +65,10 @@ static fct_status refuse(const fct_memory_needs *needs, bool weights, fct_error 
  * as the kernel can drop them. Who asks for the map (--memory map) has been told that weights
  * which do not fit are read again for every token. */
 fct_status fct_session_fits(const fct_session *s, fct_error *err) {
-    const uint8_t *to;
     fct_memory_needs needs;
     needs_of(s, &needs);
     bool weights = fct_placement_wants_memory(s->model->placement);
-    uint64_t moved = fct_placement_moved(s->model->placement, &to);
+    uint64_t moved = fct_placement_moved(s->model->placement);
     uint64_t needed = needs.together - moved - (weights ? 0 : needs.weights - moved);
     if (!needs.available || needed <= needs.available) return FCT_OK;
     return refuse(&needs, weights, err);

@@ -45,9 +45,7 @@ struct fct_placement {
     /* what lies behind it in the map, from a page's start: looked up, a row at a time */
     const uint8_t *tables;
     size_t n_table_bytes;
-    size_t *ends; /* where the hot tensors end, ascending, from the start of the hot part */
-    size_t n_ends;
-    uint8_t *own; /* where they move to, or NULL */
+    size_t n_movable; /* whole aligned pieces of the hot part */
     pthread_t thread;
     bool started;
     atomic_int start; /* enum start */
@@ -90,6 +88,16 @@ static void drop_cached(const fct_placement *p, size_t at, size_t n_bytes) {
     posix_fadvise(p->fd, p->file_offset + (off_t)at, (off_t)n_bytes, POSIX_FADV_DONTNEED);
 }
 
+static size_t first_whole_piece(const fct_placement *p) {
+    return (FCT_HUGE_PAGE - (uintptr_t)p->hot % FCT_HUGE_PAGE) % FCT_HUGE_PAGE;
+}
+
+/* Where something went wrong the file's bytes have to be there again. */
+static void map_again(const fct_placement *p, size_t at) {
+    mmap(piece(p, at), FCT_HUGE_PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, p->fd,
+         p->file_offset + (off_t)at);
+}
+
 /* Reads the hot part in order, ahead of whoever uses it. Whether it was in memory may not have been
  * told: its beginning shows. */
 static void read_ahead(fct_placement *p) {
@@ -122,25 +130,24 @@ static enum start how_it_starts(const fct_placement *p) {
     return told || n_missing || !shows || p->memory == FCT_MEMORY_HUGE ? WARM : UNTOLD;
 }
 
-/* Copies tensor by tensor, of a large one some pieces at a time; what is behind goes back to the
- * kernel, so that there are never two copies. A session that is in the middle of a pass may fetch
- * pages of it again: so all of it is given back each time. */
+/* Copies a piece at a time into huge pages and lays those over the map, at the same address:
+ * whoever reads finds the same bytes before, meanwhile and afterwards, and there are never two
+ * copies. */
 static void move(fct_placement *p) {
-    enum { AT_ONCE = 16 * FCT_HUGE_PAGE };
-    size_t at = 0;
-    for (size_t i = 0; i < p->n_ends && !atomic_load(&p->stop); i++) {
-        while (at < p->ends[i]) {
-            size_t n = p->ends[i] - at < AT_ONCE ? p->ends[i] - at : AT_ONCE;
-            memcpy(p->own + at, p->hot + at, n);
-            at += n;
-            give_back(p, 0, at / FCT_HUGE_PAGE * FCT_HUGE_PAGE);
+    size_t at = first_whole_piece(p), n_bytes = p->n_movable;
+    uint8_t *fresh = fct_pages_new(n_bytes, NULL);
+    size_t done = 0;
+    for (; fresh && done < n_bytes && !atomic_load(&p->stop); done += FCT_HUGE_PAGE) {
+        memcpy(fresh + done, piece(p, at + done), FCT_HUGE_PAGE);
+        if (!fct_pages_lay_over(piece(p, at + done), fresh + done, FCT_HUGE_PAGE)) {
+            map_again(p, at + done);
+            break;
         }
-        if (at > atomic_load(&p->n_read)) atomic_store(&p->n_read, at);
-        atomic_store_explicit(&p->moved, at, memory_order_release);
+        atomic_store(&p->n_read, at + done + FCT_HUGE_PAGE);
+        atomic_store(&p->moved, done + FCT_HUGE_PAGE);
     }
+    if (fresh && done < n_bytes) fct_pages_free(fresh + done, n_bytes - done);
 }
-
-void fct_placement_followed(const fct_placement *p) { give_back(p, 0, p->n_bytes); }
 
 /* Pieces that came in small pages are dropped from the cache (nobody else having them mapped) and
  * read again under the advice. Stops if that does not give huge pages, or takes too long. */
@@ -177,9 +184,7 @@ static bool should_move(const fct_placement *p) {
 
 static void note_share(fct_placement *p) {
     struct fct_page_sizes sizes;
-    const uint8_t *start = p->own ? p->own : p->hot;
-    size_t n_bytes = p->own ? fct_round_up(p->n_bytes, FCT_HUGE_PAGE) : p->n_bytes;
-    if (fct_page_sizes_of(start, n_bytes, &sizes) && sizes.resident)
+    if (fct_page_sizes_of(p->hot, p->n_bytes, &sizes) && sizes.resident)
         atomic_store(&p->per_mille, (int)(1000.0 * (double)sizes.huge / (double)sizes.resident));
 }
 
@@ -191,30 +196,10 @@ static void *work(void *user) {
     if (possible && atomic_load(&p->start) == WARM && p->memory == FCT_MEMORY_AUTO &&
         mapped_share(p) < huge_enough)
         read_small_again(p);
-    if (possible && should_move(p) && !atomic_load(&p->stop))
-        p->own = fct_pages_new(p->n_bytes, NULL);
-    if (p->own) move(p);
+    if (possible && should_move(p) && !atomic_load(&p->stop)) move(p);
     note_share(p);
     atomic_store(&p->done, true);
     return NULL;
-}
-
-static int ascending(const void *a, const void *b) {
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
-}
-
-static fct_status find_ends(fct_placement *p, const fct_pack *pack, fct_error *err) {
-    const struct fct_safetensors *header = fct_pack_header(pack);
-    p->ends = fct_new_array(header->n_tensors + 1, sizeof *p->ends, err);
-    if (!p->ends) return FCT_ERR_MEMORY;
-    for (size_t i = 0; i < header->n_tensors; i++) {
-        uint64_t end =
-            header->tensors[i].offset + header->tensors[i].n_bytes - (uint64_t)p->file_offset;
-        if (end && end <= p->n_bytes) p->ends[p->n_ends++] = (size_t)end;
-    }
-    qsort(p->ends, p->n_ends, sizeof *p->ends, ascending);
-    return FCT_OK;
 }
 
 /* Rows are anywhere in the tables: reading around them would only fill memory. */
@@ -237,16 +222,13 @@ fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_er
     fct_pack_hot(pack, &p->hot, &p->n_bytes);
     p->file_offset = (off_t)fct_pack_header(pack)->data_start;
     if (p->fd < 0 || p->n_bytes < (size_t)FCT_HUGE_PAGE) return p;
-    if (find_ends(p, pack, err) != FCT_OK) goto failed;
+    p->n_movable = (p->n_bytes - first_whole_piece(p)) / FCT_HUGE_PAGE * FCT_HUGE_PAGE;
     find_tables(p, pack);
     atomic_store(&p->start, how_it_starts(p));
     /* The advice comes before the first touch, or it comes too late. */
     advise(p, 0, p->n_bytes, MADV_HUGEPAGE);
     p->started = pthread_create(&p->thread, NULL, work, p) == 0;
     return p;
-failed:
-    fct_placement_free(p);
-    return NULL;
 }
 
 void fct_placement_settle(fct_placement *p) {
@@ -258,18 +240,12 @@ void fct_placement_free(fct_placement *p) {
     if (!p) return;
     atomic_store(&p->stop, true);
     fct_placement_settle(p);
-    if (p->own) fct_pages_free(p->own, p->n_bytes);
-    free(p->ends);
     free(p);
 }
 
 bool fct_placement_wants_memory(const fct_placement *p) { return p->memory != FCT_MEMORY_MAP; }
 
-size_t fct_placement_moved(const fct_placement *p, const uint8_t **moved_to) {
-    size_t moved = atomic_load_explicit(&p->moved, memory_order_acquire);
-    *moved_to = moved ? p->own : NULL;
-    return moved;
-}
+size_t fct_placement_moved(const fct_placement *p) { return atomic_load(&p->moved); }
 
 void fct_placement_forget_tables(const fct_placement *p) {
     if (p->n_table_bytes) madvise((void *)(uintptr_t)p->tables, p->n_table_bytes, MADV_DONTNEED);
@@ -294,7 +270,7 @@ bool fct_placement_done(const fct_placement *p) { return !p->started || atomic_l
 
 const char *fct_placement_name(const fct_placement *p) {
     size_t moved = atomic_load(&p->moved);
-    return moved == 0 ? "map" : moved < p->n_bytes ? "moving" : "huge";
+    return moved == 0 ? "map" : moved < p->n_movable ? "moving" : "huge";
 }
 
 double fct_placement_huge_share(const fct_placement *p) {

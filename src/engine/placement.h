@@ -16,9 +16,9 @@
  * it mapped) and read in again under the advice, where one piece shows that the kernel then gives
  * huge pages.
  * 3. FCT_MEMORY_AUTO where that is no use and memory allows, and FCT_MEMORY_HUGE always: a thread
- * of the placement moves the weights into anonymous huge pages, tensor by tensor, in the order a
- * token meets them, and gives the mapped pages back as it goes. Sessions run from the map until
- * then, and follow at their next pass.
+ * of the placement moves the weights into anonymous huge pages, 2 MiB at a time, in the order a
+ * token meets them, and lays each over the map: the weights keep their address, sessions run
+ * meanwhile, and there is never a second copy.
  *
  * The thread also reads the hot part ahead of its use, in order: a cold start is bound by what the
  * disk reads in sequence. So that it stays in order, sessions do not touch what it has not reached
@@ -33,13 +33,8 @@ void fct_placement_free(fct_placement *placement); /* stops the thread */
 /* Should the hot part stay in memory? Not if FCT_MEMORY_MAP was asked for. */
 bool fct_placement_wants_memory(const fct_placement *placement);
 
-/* How many bytes from the start of the hot part lie at *moved_to now; whole tensors only. Grows,
- * never shrinks. */
-size_t fct_placement_moved(const fct_placement *placement, const uint8_t **moved_to);
-
-/* A session reads everything at the new place: what it mapped while it was on its way is given
- * back. */
-void fct_placement_followed(const fct_placement *placement);
+/* How many bytes of the hot part lie in anonymous memory now. Grows, never shrinks. */
+size_t fct_placement_moved(const fct_placement *placement);
 
 /* "map", "huge", or "moving" while it is under way; share of the hot bytes in huge pages, -1:
  * unknown. */

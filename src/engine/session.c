@@ -85,7 +85,6 @@ fct_session *fct_session_reserve(const fct_model *model, const fct_session_optio
     fct_session *s = fct_new(sizeof *s, err);
     if (!s) return NULL;
     s->model = model;
-    s->weights = model->weights;
     if (choose_sizes(s, options, err) != FCT_OK) goto failed;
     fct_thread_choice_init(&s->choice, s->decode_threads);
     if (options->decode_threads) s->choice.chosen = options->decode_threads;
@@ -153,22 +152,10 @@ fct_status fct_session_check(const fct_session *s, const int *ids, int n_ids, fc
     return FCT_OK;
 }
 
-/* Weights that have moved into huge pages since the last pass are read there from now on. */
-static void follow_weights(fct_session *s) {
-    const uint8_t *hot, *to;
-    size_t n_bytes, moved = fct_placement_moved(s->model->placement, &to);
-    if (moved == s->moved) return;
-    fct_pack_hot(s->model->pack, &hot, &n_bytes);
-    fct_weights_relocate(&s->weights, s->model->config.n_layers, hot, moved, to);
-    s->moved = moved;
-    if (moved == n_bytes) fct_placement_followed(s->model->placement);
-}
-
 static struct fct_pass pass_of(fct_session *s, const int *ids, int n_tokens,
                                enum fct_wanted wanted) {
-    follow_weights(s);
     return (struct fct_pass){.config = &s->model->config,
-                             .weights = &s->weights,
+                             .weights = &s->model->weights,
                              .kernels = s->model->kernels,
                              .cache = &s->cache,
                              .scratch = &s->scratch,

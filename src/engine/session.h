@@ -17,8 +17,6 @@ enum {
 struct fct_session {
     const fct_model *model;
     fct_pool *pool;
-    struct fct_weights weights; /* the model's, as far as they have moved */
-    size_t moved;
     struct fct_kv_cache cache;
     struct fct_kv_snapshot marks[FCT_MARKS];
     int next_mark;

@@ -53,9 +53,4 @@ fct_status fct_weights_open(struct fct_weights *weights, const struct fct_config
 int fct_weights_matrices(const struct fct_weights *weights, int n_layers,
                          const struct fct_matrix **matrices);
 
-/* Moves every pointer into [from, from + n_bytes) to the same place behind `to` (the hot part lies
- * elsewhere now). */
-void fct_weights_relocate(struct fct_weights *weights, int n_layers, const uint8_t *from,
-                          size_t n_bytes, const uint8_t *to);
-
 #endif
