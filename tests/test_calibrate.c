@@ -7,6 +7,7 @@
 #include "convert/statistics_file.h"
 #include "engine/model.h"
 #include "pack/tensor_file.h"
+#include "rounds.h"
 
 enum { N_IDS = 100, CHUNK = 32, VOCAB = 512 };
 
@@ -288,7 +289,7 @@ static double divergence_of_demo(const fct_convert_options *how, const int *toke
     MUST(fct_convert(TEST_DATA "/demo/checkpoint", path, &options, &err));
     fct_model *demo = fct_model_open(path, NULL, &err);
     fct_session *session = made_session(demo, NULL);
-    fct_score_options score = {.chunk = 128, .against = reference};
+    fct_score_options score = {.chunk = 128, .max_chunks = ROUNDS(8), .against = reference};
     MUST(fct_score_ids(session, tokens, n, &score, &scores, &err));
     fct_session_free(session);
     fct_model_free(demo);

@@ -10,8 +10,9 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "rounds.h"
 
-enum { ROUNDS = 24, MOST = 64 << 20 };
+enum { N_KILLS = ROUNDS(24), MOST = 64 << 20 };
 
 #define DEMO MODELS "/demo.facet"
 #define FRANCE "The capital of France is"
@@ -182,10 +183,10 @@ static void killed_at_any_moment(const char *name, struct program (*save)(void))
     double took = seconds() - before;
     struct bytes new = bytes_of(path);
     assert_false(are(old, new));
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < N_KILLS; round++) {
         put(old);
         struct program program = save();
-        kill_after(&program, 1.25 * took * round / (ROUNDS - 1));
+        kill_after(&program, 1.25 * took * round / (N_KILLS - 1));
         struct bytes left = bytes_of(path);
         bool is_old = are(left, old), is_new = are(left, new);
         if (!is_old && !is_new) fail_msg("round %d: neither the old file nor the new one", round);

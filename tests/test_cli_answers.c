@@ -1,8 +1,10 @@
 /* test_cli_answers.c - every single question of the demo through `facet run`, id for id, in every
- * scheme. */
+ * scheme. Where starting the program takes long, some of them: test_generate asks them all. */
 #include "made_model.h"
 
 #include <jansson.h>
+
+#include "rounds.h"
 
 /* What the command prints on its standard output; NUL-terminated. */
 static void output_of(const char *command, char *out, size_t n) {
@@ -42,6 +44,7 @@ static void every_question_is_answered_with_the_expected_ids(void **state) {
     int n_asked = 0;
     for (size_t s = 0; s < sizeof schemes / sizeof *schemes; s++) {
         char path[300], name[64];
+        int n_single = 0;
         size_t i;
         fct_model_free(made_model(TEST_DATA "/demo/checkpoint", schemes[s], NULL));
         snprintf(name, sizeof name, "checkpoint-%s.facet", schemes[s]);
@@ -51,6 +54,7 @@ static void every_question_is_answered_with_the_expected_ids(void **state) {
             const char *question =
                 json_string_value(json_object_get(json_array_get(messages, 0), "content"));
             if (json_array_size(messages) != 1 || strchr(question, '\'')) continue;
+            if (n_single++ % ROUNDS_PART) continue;
             char command[1024], out[4096], wanted[4096];
             snprintf(command, sizeof command,
                      FACET_PROGRAM " run -m %s --temperature 0 --ids --quiet -c 256 -- '%s'", path,
@@ -62,7 +66,7 @@ static void every_question_is_answered_with_the_expected_ids(void **state) {
             n_asked++;
         }
     }
-    assert_true(n_asked >= 4 * 50);
+    assert_true(n_asked >= 4 * ROUNDS(50));
     json_decref(file);
 }
 

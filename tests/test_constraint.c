@@ -1,12 +1,13 @@
 /* test_constraint.c - answers held to a form: whatever the model wants to say, what comes
  * validates; what is valid anyway comes unchanged. Fault F61. */
 #include "made_model.h"
+#include "rounds.h"
 #include "schema_check.h"
 
 #include "base/memory.h"
 #include "engine/generate.h"
 
-enum { MOST = 400 };
+enum { MOST = 400, N_SEEDS = 12 };
 
 static fct_model *demo;
 static fct_session *session;
@@ -256,10 +257,10 @@ static const char *const schemas[] = {
 
 static void chance_never_leaves_the_schema(void **state) {
     (void)state;
-    int n_complete = 0;
+    int n_complete = 0, n_answers = 0;
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
         fct_constraint *constraint = constraint_of(schemas[i]);
-        for (uint64_t seed = 1; seed <= 12; seed++) {
+        for (uint64_t seed = N_SEEDS; seed > N_SEEDS - ROUNDS(N_SEEDS); seed--) {
             fct_generate_options options = greedy(constraint);
             options.sampling.temperature = 2;
             options.sampling.seed = seed;
@@ -272,11 +273,12 @@ static void chance_never_leaves_the_schema(void **state) {
             if (out.reason == FCT_REASON_END) assert_true(out.complete);
             if (out.complete) check_valid(schemas[i], &out);
             n_complete += out.complete;
+            n_answers++;
             fct_generation_free(&out);
         }
         fct_constraint_free(constraint);
     }
-    assert_true(n_complete > 60);
+    assert_true(n_complete > n_answers * 6 / 10);
 }
 
 /* ---- ends ---- */

@@ -71,10 +71,11 @@ static const struct table *table_of(const fct_model *model, int n_chunks) {
     return table;
 }
 
-static long double log_probability(const float *logits, int id) {
+/* What a logit is above the logarithm of its probability. */
+static long double log_sum(const float *logits) {
     long double sum = 0;
     for (int i = 0; i < VOCAB; i++) sum += expl(logits[i]);
-    return logits[id] - logl(sum);
+    return logl(sum);
 }
 
 static int best_of(const float *logits) {
@@ -95,16 +96,18 @@ static struct expected by_definition(int first) {
     long double loss = 0, squares = 0;
     for (int i = 0; i < 2 * CHUNK; i++) {
         if (i % CHUNK < first || i % CHUNK == CHUNK - 1) continue;
-        long double one = -log_probability(rows->rows[i], ids[i + 1]), divergence = 0;
+        const float *row = rows->rows[i], *wanted = reference->rows[i];
+        long double of_row = log_sum(row), of_wanted = log_sum(wanted);
+        long double one = of_row - row[ids[i + 1]], divergence = 0;
         loss += one;
         squares += one * one;
         for (int j = 0; j < VOCAB; j++) {
-            long double p = log_probability(reference->rows[i], j);
-            divergence += expl(p) * (p - log_probability(rows->rows[i], j));
+            long double p = wanted[j] - of_wanted;
+            divergence += expl(p) * (p - (row[j] - of_row));
         }
         e.divergence += (double)divergence;
         if ((double)divergence > e.max_divergence) e.max_divergence = (double)divergence;
-        e.agreement += best_of(rows->rows[i]) == best_of(reference->rows[i]);
+        e.agreement += best_of(row) == best_of(wanted);
         e.n++;
     }
     long double mean = loss / e.n, variance = (squares - e.n * mean * mean) / (e.n - 1);

@@ -2,11 +2,13 @@
 #include "made_model.h"
 
 #include "base/memory.h"
+#include "rounds.h"
 
-enum { N_PROMPT = 100, VOCAB = 512 };
+/* N_LONG is many windows; fewer where every token takes long. */
+enum { N_PROMPT = 100, N_LONG = TEST_EMULATED ? 150 : 400, MOST = 400, VOCAB = 512 };
 
 static fct_model *model;
-static int prompt[400];
+static int prompt[MOST];
 static float expected[VOCAB];
 
 static int set_up(void **state) {
@@ -14,7 +16,7 @@ static int set_up(void **state) {
     model = made_model("e2b-like", "q4", NULL); /* its window is 16 */
     uint32_t x = 12345;
     prompt[0] = 2;
-    for (int i = 1; i < 400; i++) {
+    for (int i = 1; i < MOST; i++) {
         x = x * 1664525u + 1013904223u;
         prompt[i] = 3 + (int)(x >> 8) % (VOCAB - 3);
     }
@@ -28,7 +30,7 @@ static int tear_down(void **state) {
 }
 
 static fct_session *session_of(int batch, int threads) {
-    return made_session(model, &(fct_session_options){.context = 400,
+    return made_session(model, &(fct_session_options){.context = MOST,
                                                       .batch = batch,
                                                       .decode_threads = threads,
                                                       .prefill_threads = threads});
@@ -52,8 +54,8 @@ static void check_logits(fct_session *session) {
 
 static void batch_and_threads_change_no_bit(void **state) {
     (void)state;
-    static const int batches[] = {1, 2, 7, 15, 16, 17, 31, 64, 100, 400};
-    for (int n = 1; n <= 400; n += 133) {
+    static const int batches[] = {1, 2, 7, 15, 16, 17, 31, 64, 100, MOST};
+    for (int n = 1; n <= N_LONG; n += 133) {
         keep_cold_logits(prompt, n);
         for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
             for (int threads = 1; threads <= 5; threads += 2) {
@@ -71,7 +73,7 @@ static void prompts_around_the_window_agree_with_reading_one_by_one(void **state
     fct_error err = {0};
     for (int n = 14; n <= 19; n++) {
         keep_cold_logits(prompt, n);
-        fct_session *session = session_of(400, 2);
+        fct_session *session = session_of(MOST, 2);
         prefill(session, prompt, 1);
         for (int i = 1; i < n; i++) MUST(fct_session_append(session, prompt[i], &err));
         check_logits(session);
@@ -96,11 +98,11 @@ static void rewinding_gives_the_same_logits(void **state) {
 static void appending_reuses_everything(void **state) {
     (void)state;
     fct_session *session = session_of(32, 2);
-    prefill(session, prompt, 300);
-    prefill(session, prompt, 330);
-    keep_cold_logits(prompt, 330);
+    prefill(session, prompt, N_LONG - 30);
+    prefill(session, prompt, N_LONG);
+    keep_cold_logits(prompt, N_LONG);
     check_logits(session);
-    assert_int_equal(fct_session_describe(session).n_reused, 300);
+    assert_int_equal(fct_session_describe(session).n_reused, N_LONG - 30);
     assert_int_equal(fct_session_describe(session).n_read, 30);
     fct_session_free(session);
 }
@@ -108,14 +110,14 @@ static void appending_reuses_everything(void **state) {
 /* What the window has lost is read again, and said so. */
 static void editing_far_back_equals_a_cold_run(void **state) {
     (void)state;
-    int edited[400];
+    int edited[MOST];
     fct_session *session = session_of(32, 2);
-    for (int at = 1; at < 390; at += 43) {
-        prefill(session, prompt, 400);
+    for (int at = 1; at < N_LONG - 10; at += 43) {
+        prefill(session, prompt, N_LONG);
         memcpy(edited, prompt, sizeof edited);
         edited[at] = prompt[at] == 7 ? 8 : 7;
-        keep_cold_logits(edited, 400);
-        prefill(session, edited, 400);
+        keep_cold_logits(edited, N_LONG);
+        prefill(session, edited, N_LONG);
         check_logits(session);
         assert_true(fct_session_describe(session).n_reused <= at);
     }
@@ -125,8 +127,8 @@ static void editing_far_back_equals_a_cold_run(void **state) {
 static void cutting_the_end_off_equals_a_cold_run(void **state) {
     (void)state;
     fct_session *session = session_of(32, 2);
-    for (int kept = 399; kept > 0; kept -= 57) {
-        prefill(session, prompt, 400);
+    for (int kept = N_LONG - 1; kept > 0; kept -= 57) {
+        prefill(session, prompt, N_LONG);
         keep_cold_logits(prompt, kept);
         prefill(session, prompt, kept);
         check_logits(session);
@@ -139,12 +141,12 @@ static void cutting_the_end_off_equals_a_cold_run(void **state) {
 static void random_prefixes_equal_cold_runs(void **state) {
     (void)state;
     uint32_t x = 99;
-    int ids[400];
+    int ids[MOST];
     fct_session *session = session_of(24, 2);
     memcpy(ids, prompt, sizeof ids);
-    for (int round = 0; round < 90; round++) {
+    for (int round = 0; round < ROUNDS(90); round++) {
         x = x * 1664525u + 1013904223u;
-        int n = 1 + (int)(x >> 8) % 400;
+        int n = 1 + (int)(x >> 8) % N_LONG;
         x = x * 1664525u + 1013904223u;
         int from = n - (int)(x >> 8) % 60;
         for (int i = from < 1 ? 1 : from; i < n; i++) {
@@ -164,20 +166,23 @@ static void marks_save_reading_again(void **state) {
     (void)state;
     static const fct_kv kinds[] = {FCT_KV_F16, FCT_KV_Q8, FCT_KV_F32};
     for (int i = 0; i < 3; i++) {
-        int edited[400];
-        fct_session_options options = {
-            .context = 400, .batch = 16, .decode_threads = 1, .prefill_threads = 2, .kv = kinds[i]};
+        int edited[MOST];
+        fct_session_options options = {.context = MOST,
+                                       .batch = 16,
+                                       .decode_threads = 1,
+                                       .prefill_threads = 2,
+                                       .kv = kinds[i]};
         fct_session *session = made_session(model, &options), *cold = made_session(model, &options);
         prefill(session, prompt, 37);
         fct_session_mark(session);
         prefill(session, prompt, 90);
         fct_session_mark(session);
-        prefill(session, prompt, 400);
-        for (int at = 95; at >= 30; at -= 13) {
+        prefill(session, prompt, N_LONG);
+        for (int at = 95; at >= 30; at -= TEST_EMULATED ? 32 : 13) {
             memcpy(edited, prompt, sizeof edited);
             edited[at] = prompt[at] == 7 ? 8 : 7;
-            prefill(session, edited, 300);
-            prefill(cold, edited, 300);
+            prefill(session, edited, N_LONG - 50);
+            prefill(cold, edited, N_LONG - 50);
             assert_memory_equal(fct_session_logits(session), fct_session_logits(cold),
                                 sizeof expected);
             fct_session_info info = fct_session_describe(session);
@@ -189,7 +194,7 @@ static void marks_save_reading_again(void **state) {
             fct_session_mark(session);
             prefill(session, prompt, 90);
             fct_session_mark(session);
-            prefill(session, prompt, 400);
+            prefill(session, prompt, N_LONG);
         }
         fct_session_free(session);
         fct_session_free(cold);
@@ -274,7 +279,7 @@ static void moving_the_weights_changes_nothing(void **state) {
         fct_model *placed =
             fct_model_open(path, &(fct_model_options){.memory = (fct_memory)memory}, &err);
         assert_non_null(placed);
-        fct_session *session = made_session(placed, &(fct_session_options){.context = 400});
+        fct_session *session = made_session(placed, &(fct_session_options){.context = MOST});
         for (int n = 1; n <= 40; n++) {
             if (n == 20) fct_model_settle(placed);
             MUST(fct_session_prefill(session, prompt, n, &err));
@@ -295,7 +300,7 @@ static void smaller_caches_stay_close(void **state) {
     for (int i = 0; i < 3; i++) {
         fct_session *session = made_session(
             model, &(fct_session_options){
-                       .context = 400, .kv = kinds[i], .activations = FCT_ACTIVATIONS_F32});
+                       .context = MOST, .kv = kinds[i], .activations = FCT_ACTIVATIONS_F32});
         prefill(session, prompt, 60);
         memcpy(logits[i], fct_session_logits(session), sizeof logits[i]);
         fct_session_free(session);
