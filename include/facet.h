@@ -292,10 +292,12 @@ typedef struct fct_generation {
     bool complete;          /* there was a constraint, and the text is all of a value */
     int n_prompt, n_reused; /* n_prompt - n_reused tokens were read */
     int n_thought;          /* ids of thoughts, the closing ones included */
-    double prompt_seconds;  /* reading the prompt, up to the first token's logits */
-    double decode_seconds;  /* from then to the end, n_decoded steps */
-    int n_decoded;          /* forward passes of one token */
-    uint64_t seed;          /* the one used */
+    /* From the call on: the prompt read, up to the first token's logits; that token chosen; the
+     * end, everything behind it told. Loading the model is in none of them. */
+    double prompt_seconds, first_token_seconds, whole_seconds;
+    double decode_seconds; /* of n_decoded steps, without choosing tokens and telling them */
+    int n_decoded;         /* forward passes of one token; the first token takes none */
+    uint64_t seed;         /* the one used */
 } fct_generation;
 
 /* The default options for a model: its own sampling, up to the context. */

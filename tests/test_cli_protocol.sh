@@ -57,6 +57,7 @@ protocol 0 good a
 has '# facet bench, protocol 1: a clean run'
 has '- machine: Raspberry Pi 5 Model B Rev 1.0, '
 has '- temperature: 52 °C before, 52 °C at most'
+grep -qE '^- runs with: facet [0-9.]+, on the CPU, kernels [a-z0-9_]+, memory ' "$out" || fail 'nothing about what runs' # F79
 grep -qE '^- clock:( 2.40 GHz at least)? of 2.40 GHz, governor ondemand$' "$out" || fail 'nothing about the clock'
 has '- throttling: none'
 has '- power: PMIC: 1 rail of the board'

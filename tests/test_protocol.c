@@ -1,4 +1,4 @@
-/* test_protocol.c - what the measuring protocol makes of its figures: rates, verdicts, pages. */
+/* test_protocol.c - what the measuring protocol makes of its figures: verdicts, pages. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,59 +11,10 @@
 #include "cli/machine_watch.h"
 #include "cli/other_load.h"
 #include "cli/protocol.h"
-#include "cli/run_rates.h"
 #include "cli/run_verdict.h"
 #include "machine_tree.h"
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
-
-/* ---- rates ---- */
-
-/* 100 ms a prompt, 10 ms a token, 11 tokens: the first comes with the prompt. */
-static const struct fct_run_times known = {.began = 50,
-                                           .prompt_seconds = 0.1,
-                                           .first_token_seconds = 0.1,
-                                           .decode_seconds = 0.1,
-                                           .n_prompt = 20,
-                                           .n_steps = 10};
-
-static void reading_answering_and_both_are_told_apart(void **state) {
-    (void)state;
-    NEAR(fct_answer_rate(&known), 100);
-    NEAR(fct_prompt_rate(&known), 200);
-    NEAR(fct_whole_rate(&known), 55);
-}
-
-static void nothing_done_has_no_rate(void **state) {
-    (void)state;
-    struct fct_run_times none = {.prompt_seconds = 0.1};
-    assert_true(isnan(fct_answer_rate(&none)) && isnan(fct_prompt_rate(&none)));
-}
-
-static void the_median_is_in_the_middle(void **state) {
-    (void)state;
-    double odd[] = {3, 9, 1}, even[] = {4, 1, 3, 100};
-    fct_sort_numbers(odd, 3);
-    fct_sort_numbers(even, 4);
-    NEAR(fct_median_of_sorted(odd, 3), 3);
-    NEAR(fct_median_of_sorted(even, 4), 3.5);
-}
-
-/* 4 watts until second 10, then 6: a prompt of 2 s (to second 10), an answer of 4 s. */
-static void joules_are_of_the_part_that_drew_them(void **state) {
-    (void)state;
-    static struct fct_energy_sample samples[] = {{7, 4}, {10, 4}, {10, 6}, {15, 6}};
-    const struct fct_energy_samples recorded = {.samples = samples, .n_samples = 4};
-    const struct fct_run_times run = {
-        .began = 8, .prompt_seconds = 2, .decode_seconds = 4, .n_prompt = 16, .n_steps = 48};
-    NEAR(fct_prompt_joules(&recorded, &run, 1, 2), 8.0 / 16);
-    NEAR(fct_answer_joules(&recorded, &run, 1, 2), 24.0 / 48);
-    const struct fct_run_times both[] = {run, run};
-    NEAR(fct_answer_joules(&recorded, both, 2, 2), 48.0 / 96);
-    assert_true(isnan(fct_answer_joules(&recorded, &run, 1, 4.5))); /* too short for the meter */
-    const struct fct_energy_samples none = {0};
-    assert_true(isnan(fct_answer_joules(&none, &run, 1, 2)));
-}
 
 /* ---- watching ---- */
 
@@ -419,10 +370,6 @@ static void a_throttled_result_is_marked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reading_answering_and_both_are_told_apart),
-        cmocka_unit_test(nothing_done_has_no_rate),
-        cmocka_unit_test(the_median_is_in_the_middle),
-        cmocka_unit_test(joules_are_of_the_part_that_drew_them),
         cmocka_unit_test(a_watch_keeps_the_warmest_and_the_slowest_moment),
         cmocka_unit_test(cooling_ends_where_it_is_cool_or_no_cooler),
         cmocka_unit_test(a_quiet_run_is_clean),

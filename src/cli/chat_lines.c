@@ -8,6 +8,7 @@
 #include "cli/chat_state.h"
 #include "cli/folded.h"
 #include "cli/progress.h"
+#include "cli/run_rates.h"
 #include "cli/tame.h"
 
 #define NAME_COLUMN 20
@@ -73,11 +74,6 @@ void fct_chat_explain(const struct fct_chat *chat, const char *name, const char 
     fct_folded_print(stderr, text, indent, indent, columns);
 }
 
-static void rate_text(char text[32], long n, double seconds) {
-    double rate = seconds > 0 ? (double)n / seconds : 0;
-    snprintf(text, 32, "%.*f tok/s", rate < 1000 ? 1 : 0, rate);
-}
-
 /* Why an answer ended, unless it just did. */
 static const char *ending(fct_reason reason) {
     switch (reason) {
@@ -101,7 +97,7 @@ void fct_chat_report(const struct fct_chat *chat, const fct_generation *generati
     const char *why = ending(generation->reason);
     struct fct_text line = {0};
     char rate[32];
-    rate_text(rate, generation->n_decoded, generation->decode_seconds);
+    fct_rate_text(fct_rate(generation->n_decoded, generation->decode_seconds), rate);
     fct_text_printf(&line, "%d tok", generation->n_ids);
     if (generation->n_decoded > 0) fct_text_printf(&line, " · %s", rate);
     if (!narrow) fct_text_printf(&line, " · %d reused", generation->n_reused);
@@ -120,7 +116,7 @@ void fct_chat_stats(const struct fct_chat *chat) {
     size_t n_turns = fct_conversation_turns(conversation, true),
            n_sent = fct_conversation_turns(conversation, false);
     char rate[32], size[32];
-    rate_text(rate, chat->totals.n_decoded, chat->totals.decode_seconds);
+    fct_rate_text(fct_rate(chat->totals.n_decoded, chat->totals.decode_seconds), rate);
     fct_chat_explain(chat, "context", "%d of %d positions used, %d left", state.n_tokens,
                      state.context, state.context - state.n_tokens);
     fct_chat_explain(chat, "turns", "%zu%s", n_turns,

@@ -33,7 +33,7 @@ static const struct fct_option own_options[] = {
     {NULL, 'd', FCT_OPTION_INTEGER, AT(depth), "DEPTH", "tokens that the cache holds before", "0",
      0, 1 << 24, NULL},
     {NULL, 'r', FCT_OPTION_INTEGER, AT(repeats), "R",
-     "runs behind two that warm up; the median counts", "3", 1, 1000, NULL},
+     "runs behind two that warm up; the median counts", "3", 1, FCT_MOST_RUNS, NULL},
     {"json", 0, FCT_OPTION_FLAG, AT(json), NULL, "print one object", NULL, 0, 0, NULL},
     {"protocol", 0, FCT_OPTION_FLAG, AT(protocol), NULL,
      "measure five prompts, three times each, and what happened to the machine meanwhile", NULL, 0,
@@ -57,18 +57,12 @@ static const struct fct_option_group groups[] = {
     {0},
 };
 
-/* Seconds of the repeats, sorted once all are there. */
-struct times {
-    double *seconds;
-    int n;
-};
-
 struct bench {
     const struct bench_options *options;
     const fct_model *model;
     fct_session *session;
-    int *ids; /* [depth + n_prompt + n_tokens] */
-    struct times prefill, decode;
+    int *ids;                   /* [depth + n_prompt + n_tokens] */
+    struct fct_run_times *runs; /* [repeats] */
     struct fct_progress progress;
     double first_token_seconds; /* the very first prompt, wherever the weights lie by then */
     double settle_seconds;      /* after the first run, until the weights lay where they stay */
@@ -95,11 +89,11 @@ static void choose_ids(struct bench *bench, size_t n_ids) {
 
 /* Reads the prompt behind what is there; all of it must have been read, or the figure would
  * flatter. */
-static fct_status time_prefill(struct bench *bench, double *seconds, fct_error *err) {
+static fct_status time_prompt(struct bench *bench, struct fct_run_times *times, fct_error *err) {
     int depth = bench->options->depth, n_prompt = bench->options->n_prompt;
-    double began = fct_seconds();
     fct_status status = fct_session_prefill(bench->session, bench->ids, depth + n_prompt, err);
-    *seconds = fct_seconds() - began;
+    times->prompt_seconds = times->first_token_seconds = fct_seconds() - times->began;
+    times->n_prompt = n_prompt;
     int n_read = fct_session_describe(bench->session).n_read;
     if (!status && n_read != n_prompt)
         return fct_fail(err, FCT_ERR_ARGUMENT,
@@ -108,7 +102,7 @@ static fct_status time_prefill(struct bench *bench, double *seconds, fct_error *
     return status;
 }
 
-static fct_status time_decode(struct bench *bench, double *seconds, fct_error *err) {
+static fct_status time_answer(struct bench *bench, struct fct_run_times *times, fct_error *err) {
     const int *id = bench->ids + bench->options->depth + bench->options->n_prompt;
     double began = fct_seconds();
     for (int i = 0; i < n_steps(bench->options); i++) {
@@ -116,19 +110,23 @@ static fct_status time_decode(struct bench *bench, double *seconds, fct_error *e
         if (status) return status;
         fct_session_logits(bench->session);
     }
-    *seconds = fct_seconds() - began;
+    times->decode_seconds = fct_seconds() - began;
+    times->n_steps = n_steps(bench->options);
     return FCT_OK;
 }
 
-static fct_status run_once(struct bench *bench, double *prefill, double *decode, fct_error *err) {
+static fct_status run_once(struct bench *bench, struct fct_run_times *times, fct_error *err) {
     int depth = bench->options->depth;
     fct_status status = FCT_OK;
     fct_session_rewind(bench->session, depth);
     /* Also where the cache holds these tokens: what its window has lost is read again outside of
      * the measurement. */
     if (depth > 0) status = fct_session_prefill(bench->session, bench->ids, depth, err);
-    if (!status && bench->options->n_prompt > 0) status = time_prefill(bench, prefill, err);
-    if (!status && n_steps(bench->options) > 0) status = time_decode(bench, decode, err);
+    *times = (struct fct_run_times){.began = fct_seconds()};
+    if (!status && bench->options->n_prompt > 0) status = time_prompt(bench, times, err);
+    if (!status && n_steps(bench->options) > 0) status = time_answer(bench, times, err);
+    times->whole_seconds = times->prompt_seconds + times->decode_seconds;
+    times->n_tokens = times->n_steps + (times->n_prompt > 0);
     return status;
 }
 
@@ -152,43 +150,38 @@ static fct_status measure(struct bench *bench, fct_error *err) {
     const struct bench_options *options = bench->options;
     size_t n_ids = (size_t)options->depth + (size_t)options->n_prompt + (size_t)options->n_tokens;
     bench->ids = fct_new_array(n_ids, sizeof(int), err);
-    bench->prefill.seconds = fct_new_array((size_t)options->repeats, sizeof(double), err);
-    bench->decode.seconds = fct_new_array((size_t)options->repeats, sizeof(double), err);
-    if (!bench->ids || !bench->prefill.seconds || !bench->decode.seconds) return FCT_ERR_MEMORY;
+    bench->runs = fct_new_array((size_t)options->repeats, sizeof *bench->runs, err);
+    if (!bench->ids || !bench->runs) return FCT_ERR_MEMORY;
     choose_ids(bench, n_ids);
     fct_progress_begin(&bench->progress, options->model.quiet, false);
     fct_governor_read(options->root, &bench->facts.governor);
     look(bench, false);
     for (int run = 0; run < WARM_UPS + options->repeats; run++) {
-        double prefill = 0, decode = 0;
-        fct_status status = run_once(bench, &prefill, &decode, err);
+        struct fct_run_times warm_up, *times = &warm_up;
+        if (run >= WARM_UPS) times = &bench->runs[run - WARM_UPS];
+        fct_status status = run_once(bench, times, err);
         if (status) return status;
         look(bench, true);
         if (run == 0) {
-            bench->first_token_seconds = prefill;
+            bench->first_token_seconds = times->first_token_seconds;
             settle(bench);
-        }
-        if (run >= WARM_UPS) {
-            bench->prefill.seconds[bench->prefill.n++] = prefill;
-            bench->decode.seconds[bench->decode.n++] = decode;
         }
         fct_progress_update(&bench->progress, "bench", (uint64_t)run + 1,
                             WARM_UPS + (uint64_t)options->repeats);
     }
-    fct_sort_numbers(bench->prefill.seconds, options->repeats);
-    fct_sort_numbers(bench->decode.seconds, options->repeats);
     bench->peak_bytes = fct_peak_resident_bytes(); /* before the bandwidth's own memory counts */
     bench->bandwidth = fct_measure_bandwidth(fct_session_describe(bench->session).decode_threads);
     return FCT_OK;
 }
 
-/* n things in the median time; NAN if there was nothing to measure. */
-static double rate(int n, const struct times *times) {
-    return n > 0 ? n / fct_median_of_sorted(times->seconds, times->n) : NAN;
+/* NAN if there was nothing to measure. */
+static struct fct_spread spread(const struct bench *bench,
+                                double (*value)(const struct fct_run_times *times)) {
+    return fct_spread_of(bench->runs, bench->options->repeats, value);
 }
 
 static double read_rate(const struct bench *bench) {
-    double tokens = rate(n_steps(bench->options), &bench->decode);
+    double tokens = spread(bench, fct_answer_rate).median;
     return tokens * (double)fct_model_describe(bench->model).bytes_per_token;
 }
 
@@ -206,14 +199,15 @@ static json_t *board(const struct bench *bench) {
 static json_t *results(const struct bench *bench) {
     const struct bench_options *options = bench->options;
     fct_model_info info = fct_model_describe(bench->model);
-    double decode = rate(n_steps(options), &bench->decode), read = read_rate(bench);
+    double read = read_rate(bench);
     double first_token = options->n_prompt > 0 ? bench->first_token_seconds : NAN;
     return json_pack(
-        "{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "prefill_tokens_per_second",
-        fct_json_number(rate(options->n_prompt, &bench->prefill)), "decode_tokens_per_second",
-        fct_json_number(decode), "bytes_per_token", (json_int_t)info.bytes_per_token,
-        "read_bytes_per_second", fct_json_number(read), "bandwidth_share",
-        fct_json_number(read / bench->bandwidth), "load_seconds",
+        "{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "prefill_tokens_per_second",
+        fct_json_number(spread(bench, fct_prompt_rate).median), "decode_tokens_per_second",
+        fct_json_number(spread(bench, fct_answer_rate).median), "whole_tokens_per_second",
+        fct_json_number(spread(bench, fct_whole_rate).median), "bytes_per_token",
+        (json_int_t)info.bytes_per_token, "read_bytes_per_second", fct_json_number(read),
+        "bandwidth_share", fct_json_number(read / bench->bandwidth), "load_seconds",
         fct_json_number(info.load_seconds), "settle_seconds",
         fct_json_number(bench->settle_seconds), "first_token_seconds", fct_json_number(first_token),
         "peak_resident_bytes", (json_int_t)bench->peak_bytes, "bandwidth_bytes_per_second",
@@ -244,10 +238,10 @@ static int print_json(const struct bench *bench) {
 }
 
 /* "prompt   512 tokens at depth 0: 5210.3 tok/s (5100.2 to 5222.8)" */
-static void print_speed(const char *what, int n, const char *unit, const struct times *times,
+static void print_speed(const char *what, int n, const char *unit, struct fct_spread rate,
                         int depth) {
     printf("%-14s %5d %s at depth %d: %.1f tok/s (%.1f to %.1f)\n", what, n, unit, depth,
-           rate(n, times), n / times->seconds[times->n - 1], n / times->seconds[0]);
+           rate.median, rate.least, rate.most);
 }
 
 static void print_reading(const struct bench *bench, int n_threads) {
@@ -293,22 +287,26 @@ static int print_table(const struct bench *bench) {
     char size[32], time[32];
     printf("%-14s %s, %s, %s\n", "model", info.source, info.weights,
            fct_size_text((double)info.file_bytes, size));
-    printf("%-14s %s, memory %s, kv %s, activations %s, threads %d (prompt %d)\n", "runs with",
-           info.kernels, info.memory, session.kv, session.activations, session.decode_threads,
-           session.prefill_threads);
+    printf("%-14s CPU, kernels %s, memory %s, kv %s, activations %s, threads %d (prompt %d)\n",
+           "runs on", info.kernels, info.memory, session.kv, session.activations,
+           session.decode_threads, session.prefill_threads);
     printf("%-14s %s", "load", fct_duration_text(info.load_seconds, time));
     if (bench->settle_seconds >= 0.01)
         printf(", and %s behind the first run until the weights lay in place",
                fct_duration_text(bench->settle_seconds, time));
     putchar('\n');
     if (options->n_prompt > 0) {
-        print_speed("prompt", options->n_prompt, "tokens", &bench->prefill, options->depth);
+        print_speed("prompt", options->n_prompt, "tokens", spread(bench, fct_prompt_rate),
+                    options->depth);
         printf("%-14s %s, load not counted\n", "first token",
                fct_duration_text(bench->first_token_seconds, time));
     }
     if (n_steps(options) > 0)
-        print_speed("answer", n_steps(options), "steps ", &bench->decode,
+        print_speed("answer", n_steps(options), "steps ", spread(bench, fct_answer_rate),
                     options->depth + options->n_prompt);
+    if (options->n_prompt > 0 && n_steps(options) > 0)
+        print_speed("together", options->n_tokens, "tokens", spread(bench, fct_whole_rate),
+                    options->depth);
     print_reading(bench, session.decode_threads);
     print_board(bench);
     printf("%-14s %s resident at most\n", "memory", fct_size_text((double)bench->peak_bytes, size));
@@ -343,8 +341,7 @@ done:
     fct_session_free(bench.session);
     fct_model_free(model);
     fct_free(bench.ids);
-    fct_free(bench.prefill.seconds);
-    fct_free(bench.decode.seconds);
+    fct_free(bench.runs);
     return code;
 }
 

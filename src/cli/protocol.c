@@ -66,8 +66,8 @@ static fct_status read_prompts(struct bench *bench, int *n_longest, fct_error *e
 
 struct answering {
     struct bench *bench;
-    double first_told; /* 0: not yet */
-    uint64_t before;   /* bench->done when the run began */
+    bool began;      /* its first token was told */
+    uint64_t before; /* bench->done when the run began */
 };
 
 static bool show_token(void *user, int id, const char *text, size_t n_bytes) {
@@ -75,10 +75,8 @@ static bool show_token(void *user, int id, const char *text, size_t n_bytes) {
     struct bench *bench = answering->bench;
     (void)text, (void)n_bytes;
     if (id < 0) return true;
-    if (answering->first_told == 0) {
-        answering->first_told = fct_seconds();
-        fct_watch_split(bench->watch);
-    }
+    if (!answering->began) fct_watch_split(bench->watch);
+    answering->began = true;
     bench->done++;
     fct_progress_update(&bench->progress, bench->doing, bench->done, bench->total);
     return true;
@@ -105,15 +103,12 @@ static fct_status answer(struct bench *bench, const struct fct_id_list *prompt,
                                     .reading = show_reading,
                                     .user = &answering};
     fct_session_rewind(bench->session, 0);
-    *times = (struct fct_run_times){.began = fct_seconds()};
+    double began = fct_seconds();
     fct_status status =
         fct_generate(bench->session, prompt->ids, prompt->n_ids, &options, generation, err);
     if (status) return status;
-    times->prompt_seconds = generation->prompt_seconds;
-    times->first_token_seconds = answering.first_told - times->began;
-    times->decode_seconds = generation->decode_seconds;
-    times->n_prompt = generation->n_prompt - generation->n_reused;
-    times->n_steps = generation->n_decoded;
+    *times = fct_run_times_of(generation);
+    times->began = began;
     if (times->n_prompt != prompt->n_ids || times->n_steps != FCT_PROTOCOL_TOKENS - 1)
         return fct_fail(err, FCT_ERR_ARGUMENT,
                         "the session read %d tokens and wrote %d where %d and %d were to be "

@@ -62,7 +62,7 @@ static void add_settings(struct fct_text *page, const json_t *result) {
     static const char *const keys[] = {"memory", "kv", "activations"};
     fct_text_puts(page, "- runs with: facet ");
     add_tame(page, text(result, "facet"));
-    fct_text_puts(page, ", ");
+    fct_text_puts(page, ", on the CPU, kernels ");
     add_tame(page, text(settings, "kernels"));
     for (size_t i = 0; i < 3; i++) {
         fct_text_printf(page, ", %s ", keys[i]);

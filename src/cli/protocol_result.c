@@ -66,10 +66,7 @@ static json_t *sensors_object(const struct fct_protocol_figures *figures) {
 
 static json_t *median_of(const struct fct_run_times *runs,
                          double (*value)(const struct fct_run_times *run)) {
-    double values[FCT_PROTOCOL_RUNS];
-    for (int i = 0; i < FCT_PROTOCOL_RUNS; i++) values[i] = value(&runs[i]);
-    fct_sort_numbers(values, FCT_PROTOCOL_RUNS);
-    return fct_json_number(fct_median_of_sorted(values, FCT_PROTOCOL_RUNS));
+    return fct_json_number(fct_spread_of(runs, FCT_PROTOCOL_RUNS, value).median);
 }
 
 static double first_token(const struct fct_run_times *run) { return run->first_token_seconds; }
@@ -77,10 +74,10 @@ static double first_token(const struct fct_run_times *run) { return run->first_t
 static json_t *runs_array(const struct fct_run_times *runs) {
     json_t *array = json_array();
     for (int i = 0; i < FCT_PROTOCOL_RUNS; i++)
-        json_array_append_new(array,
-                              json_pack("{s:f, s:f, s:f}", "prompt_seconds", runs[i].prompt_seconds,
-                                        "first_token_seconds", runs[i].first_token_seconds,
-                                        "decode_seconds", runs[i].decode_seconds));
+        json_array_append_new(
+            array, json_pack("{s:f, s:f, s:f, s:f}", "prompt_seconds", runs[i].prompt_seconds,
+                             "first_token_seconds", runs[i].first_token_seconds, "decode_seconds",
+                             runs[i].decode_seconds, "whole_seconds", runs[i].whole_seconds));
     return array;
 }
 

@@ -34,7 +34,8 @@ struct answer {
     const struct fct_chooser *chooser; /* NULL: the sampler */
     fct_generation *out;
     struct fct_answer_text text;
-    fct_guide *guide;  /* NULL: no constraint */
+    fct_guide *guide; /* NULL: no constraint */
+    double began;
     int limit;         /* of ids */
     int thought_close; /* id that ends a thought; -1: it cannot be ended */
 };
@@ -84,6 +85,16 @@ static fct_status take(struct answer *a, int id, bool *over, fct_error *err) {
     return FCT_OK;
 }
 
+/* What a token costs is told apart from choosing it and from what the callbacks do. */
+static fct_status append(struct answer *a, int id, fct_error *err) {
+    double began = fct_seconds();
+    fct_status status = fct_session_append(a->session, id, err);
+    if (status != FCT_OK) return status;
+    a->out->decode_seconds += fct_seconds() - began;
+    a->out->n_decoded++;
+    return FCT_OK;
+}
+
 static fct_status loop(struct answer *a, fct_error *err) {
     fct_generation *out = a->out;
     out->reason = a->limit == a->options->max_tokens ? FCT_REASON_LENGTH : FCT_REASON_CONTEXT;
@@ -91,12 +102,12 @@ static fct_status loop(struct answer *a, fct_error *err) {
         bool over;
         int id;
         fct_status status = choose(a, &id, err);
+        if (out->n_ids == 0) out->first_token_seconds = fct_seconds() - a->began;
         if (status == FCT_OK) status = take(a, id, &over, err);
         if (status != FCT_OK || over) return status;
         if (out->n_ids == a->limit) return FCT_OK; /* nobody will ask what comes behind it */
-        status = fct_session_append(a->session, id, err);
+        status = append(a, id, err);
         if (status != FCT_OK) return status;
-        out->n_decoded++;
     }
     return FCT_OK;
 }
@@ -140,11 +151,10 @@ static fct_status generate(struct answer *a, const int *prompt, int n_prompt, fc
     fct_status status = fct_session_check(s, prompt, n_prompt, err);
     if (status == FCT_OK) status = prepare(a, prompt, n_prompt, err);
     if (status != FCT_OK) return status;
-    double start = fct_seconds();
+    a->began = fct_seconds();
     status = fct_session_read(s, prompt, n_prompt, a->options->reading, a->options->user, err);
-    double first = fct_seconds();
     out->n_reused = s->n_reused;
-    out->prompt_seconds = first - start;
+    out->prompt_seconds = out->whole_seconds = fct_seconds() - a->began;
     if (status == FCT_ERR_CANCELLED) {
         out->reason = FCT_REASON_CANCELLED;
         return FCT_OK;
@@ -154,7 +164,7 @@ static fct_status generate(struct answer *a, const int *prompt, int n_prompt, fc
     out->seed = fct_sampler_seed(&s->sampler, a->options->sampling.seed);
     status = loop(a, err);
     if (status == FCT_OK) status = end(a, err);
-    out->decode_seconds = fct_seconds() - first;
+    out->whole_seconds = fct_seconds() - a->began;
     fct_session_mark(s); /* the conversation goes on from here, perhaps more than once */
     return status;
 }
