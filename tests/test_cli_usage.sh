@@ -52,6 +52,17 @@ ends 0 --version
 grep -qx 'facet [0-9]*\.[0-9]*\.[0-9]*' "$out" || fail 'no version'
 ends 0 run --help --no-such-option
 
+# F79: which path and which instructions: the CPU's, whatever else a machine may have.
+FACET_KERNELS='' && unset FACET_KERNELS
+ends 0 --kernels
+is_silent "$err"
+head -n 1 "$out" | grep -qx 'CPU, kernels [a-z0-9_]*' || fail 'no kernels'
+grep -q '^CPU, kernels portable' "$out" || fail 'portable kernels do not run here'
+FACET_KERNELS=portable ends 0 --kernels
+[ "$(head -n 1 "$out")" = 'CPU, kernels portable' ] || fail 'kernels that are forced are not the first'
+FACET_KERNELS=xyzzy ends 1 --kernels
+says "facet: kernels 'xyzzy' do not exist or cannot run on this CPU"
+
 # ---- commands ----
 
 refuses 'no command'

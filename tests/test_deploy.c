@@ -80,6 +80,35 @@ static void default_places_are_below_the_home_there(void **state) {
     assert_int_equal(info.st_mode & 0777, 0755);
 }
 
+static const char *last_line(void) {
+    static char line[512];
+    size_t n = strlen(told);
+    while (n > 0 && told[n - 1] == '\n') n--;
+    const char *begin = told + n;
+    while (begin > told && begin[-1] != '\n') begin--;
+    snprintf(line, sizeof line, "%.*s", (int)(told + n - begin), begin);
+    return line;
+}
+
+/* F79: the last line tells what it runs on over there, as the program itself says there; kernels
+ * are none of deploy's business. */
+static void the_last_line_tells_the_path_and_the_kernels(void **state) {
+    (void)state;
+    char wanted[100];
+    unsetenv("FACET_KERNELS");
+    assert_ended(deploy("pi@board", "--no-model", "--program", deploy_program(), NULL), 0);
+    snprintf(wanted, sizeof wanted, "facet runs there on: CPU, kernels %s", fct_kernel_names()[0]);
+    assert_string_equal(last_line(), wanted);
+    put_ssh("export FACET_KERNELS=portable; exec");
+    assert_ended(deploy("pi@board", "--no-model", "--program", deploy_program(), NULL), 0);
+    assert_told("is there already");
+    assert_string_equal(last_line(), "facet runs there on: CPU, kernels portable");
+    /* What cannot run there is not chosen for it, and no failure of deploying. */
+    put_ssh("export FACET_KERNELS=gpu; exec");
+    assert_ended(deploy("pi@board", "--no-model", "--program", deploy_program(), NULL), 0);
+    assert_null(strstr(told, "facet runs there on"));
+}
+
 static void a_dry_run_changes_nothing(void **state) {
     (void)state;
     assert_ended(
@@ -410,12 +439,64 @@ static void a_service_is_installed_once_and_only_if_asked(void **state) {
     assert_asked("enable --quiet facet.socket\nstart facet.socket\n");
 }
 
+/* A user who is not root, on a machine where sudo does this. */
+static void put_user(const char *sudo) {
+    put_systemctl();
+    put_script("far-bin/id", "#!/bin/sh\n[ \"$1\" = -u ] && echo 1000 || echo pi\n");
+    put_script("far-bin/sudo", sudo);
+}
+
+static void a_user_with_sudo_gets_what_needs_root_by_sudo_alone(void **state) {
+    (void)state;
+    fct_error err;
+    char root[200], sudo[500], seen[4000] = "";
+    strcpy(root, scratch_path("root"));
+    snprintf(sudo, sizeof sudo,
+             "#!/bin/sh\n[ \"$1\" = -n ] || exit 1; shift\necho \"$*\" >>'%s/sudo-asked'\n"
+             "exec \"$@\"\n",
+             scratch_folder);
+    put_user(sudo);
+    if (deploy_to(root, MODELS "/demo.facet", true, false, &err)) fail_msg("%s", err.message);
+    assert_asked("daemon-reload\nenable --quiet facet.socket\nrestart facet.socket\n");
+    assert_same_file(deploy_program(), scratch_path("root/usr/local/bin/facet"));
+    FILE *file = fopen(scratch_path("sudo-asked"), "r");
+    assert_non_null(file);
+    seen[fread(seen, 1, sizeof seen - 1, file)] = 0;
+    fclose(file);
+    static const char *const wanted[] = {
+        "true\n",
+        "/root/var/lib/facet\nchown -- 1000 ",
+        "/root/etc/systemd/system/facet.socket.new\nchmod 644 -- ",
+        "/root/etc/systemd/system/facet@.service\n",
+        "/root/usr/local/bin/facet.new\nchmod 755 -- ",
+        "/root/usr/local/bin/facet\nsystemctl daemon-reload\n",
+        "systemctl enable --quiet facet.socket\nsystemctl restart facet.socket\n"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(seen, wanted[i])) fail_msg("\"%s\" was not asked of sudo: %s", wanted[i], seen);
+}
+
+static void a_sudo_that_asks_for_a_password_is_no_sudo(void **state) {
+    (void)state;
+    fct_error err;
+    put_user("#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n");
+    assert_int_equal(deploy_to(scratch_path("root"), NULL, true, false, &err), FCT_ERR_UNSUPPORTED);
+    static const char *const wanted[] = {
+        "\"sudo: a password is required\"", "log in as root",
+        "echo 'pi ALL=(ALL) NOPASSWD: ALL' | sudo tee /etc/sudoers.d/facet-deploy"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(err.message, wanted[i])) fail_msg("%s: is not in %s", wanted[i], err.message);
+    assert_int_equal(size_of(scratch_path("root/usr/local/bin/facet")), -1);
+    assert_int_equal(size_of(scratch_path("home/.local")), -1);
+    /* Without --service nobody asks for root. */
+    if (deploy_to(scratch_path("root"), NULL, false, false, &err)) fail_msg("%s", err.message);
+}
+
 static void a_service_needs_systemd_root_and_a_folder_it_can_see(void **state) {
     (void)state;
     fct_error err;
     struct fct_board board = {.systemd = true};
     assert_int_equal(fct_service_check(&board, "/var/lib/facet", &err), FCT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "needs root there"));
+    assert_non_null(strstr(err.message, "needs root there, and there is no sudo: log in as root"));
     board.sudo = true;
     assert_int_equal(fct_service_check(&board, "/var/lib/facet", &err), FCT_OK);
     assert_int_equal(fct_service_check(&board, "/home/pi/models", &err), FCT_ERR_ARGUMENT);
@@ -572,6 +653,7 @@ static void a_program_that_is_cut_is_no_program(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         FAR_TEST(default_places_are_below_the_home_there),
+        FAR_TEST(the_last_line_tells_the_path_and_the_kernels),
         FAR_TEST(a_dry_run_changes_nothing),
         FAR_TEST(names_reach_the_far_shell_as_they_are),
         FAR_TEST(what_is_no_machine_is_refused_before_ssh_sees_it),
@@ -588,6 +670,8 @@ int main(void) {
         FAR_TEST(throttling_governor_clock_and_heat_are_told),
         FAR_TEST(a_model_that_does_not_fit_is_refused_with_numbers),
         FAR_TEST(a_service_is_installed_once_and_only_if_asked),
+        FAR_TEST(a_user_with_sudo_gets_what_needs_root_by_sudo_alone),
+        FAR_TEST(a_sudo_that_asks_for_a_password_is_no_sudo),
         FAR_TEST(a_service_needs_systemd_root_and_a_folder_it_can_see),
         FAR_TEST(the_model_is_one_word_of_the_unit),
         FAR_TEST(systemd_understands_the_units_and_finds_them_safe),

@@ -15,7 +15,7 @@
 #define MEGABYTE 1000000ull
 enum { SKIP = 77, PIECE = 4 << 20, HANDSHAKE = 100000, N_KILLS = 6 };
 
-static char port[16], key[128], known[128];
+static char port[16], key[128], hung_key[128], known[128];
 static pid_t sshd;
 
 /* ---- an sshd of our own ---- */
@@ -35,16 +35,19 @@ static bool write_configuration(int listen_port) {
     FILE *file = fopen(scratch_path("sshd_config"), "w");
     if (!file) return false;
     fprintf(file,
-            "Port %d\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %s/user.pub\n"
+            "Port %d\nListenAddress 127.0.0.1\nHostKey %s/host\n"
+            "AuthorizedKeysFile %s/user.pub %s/hung.pub\n"
             "UsePAM no\nStrictModes no\nPidFile none\nPasswordAuthentication no\n"
             "PermitRootLogin yes\n",
-            listen_port, scratch_folder, scratch_folder);
+            listen_port, scratch_folder, scratch_folder, scratch_folder);
     return fclose(file) == 0;
 }
 
 static int start(void **state) {
     int listen_port = 0;
-    if (scratch_make(state) || !make_key("host") || !make_key("user") || !may_run_sshd()) return -1;
+    if (scratch_make(state) || !make_key("host") || !make_key("user") || !make_key("hung") ||
+        !may_run_sshd())
+        return -1;
     close(proxy_listen(&listen_port)); /* a port that is free */
     if (!write_configuration(listen_port)) return -1;
     const char *arguments[] = {SSHD, "-D", "-e", "-f", scratch_path("sshd_config"), NULL};
@@ -63,6 +66,7 @@ static int start(void **state) {
     if (!proxy_start(listen_port)) return -1;
     snprintf(port, sizeof port, "%d", proxy.port);
     snprintf(key, sizeof key, "IdentityFile=%s/user", scratch_folder);
+    snprintf(hung_key, sizeof hung_key, "IdentityFile=%s/hung", scratch_folder);
     snprintf(known, sizeof known, "UserKnownHostsFile=%s/known", scratch_folder);
     return 0;
 }
@@ -74,9 +78,11 @@ static int stop(void **state) {
     return scratch_remove(state);
 }
 
-#define OVER_SSH                                                                                   \
+#define OVER_SSH_AS(key)                                                                           \
     "127.0.0.1", "--port", port, "-o", key, "-o", known, "-o", "IdentitiesOnly=yes", "-o",         \
         "StrictHostKeyChecking=accept-new", "-o", "LogLevel=ERROR", "--retry-delay", "0.1"
+
+#define OVER_SSH OVER_SSH_AS(key)
 
 static pid_t deploy_begin(const char *first, ...) {
     va_list more;
@@ -198,6 +204,73 @@ static void damage_costs_the_pieces_that_have_it(void **state) {
     assert_true(sent_since(before) < 3 * (uint64_t)PIECE + HANDSHAKE);
 }
 
+/* ---- a machine that keeps the connection, and says nothing ---- */
+
+/* The key "hung" gets this command there, whatever is asked for. */
+static void force_command(const char *command) {
+    char line[2000];
+    snprintf(line, sizeof line,
+             "cd '%s' && ssh-keygen -y -f hung >hung.key && { printf '%%s ' 'command=\"%s\"'; cat "
+             "hung.key; } >hung.pub",
+             scratch_folder, command);
+    assert_int_equal(system(line), 0);
+}
+
+/* A program of the machine there that sleeps when it is called with these arguments. */
+static void put_sleeper(const char *name, const char *arguments) {
+    char script[600];
+    snprintf(
+        script, sizeof script,
+        "#!/bin/sh\ncase \"$*\" in %s) exec sleep 20 ;; esac\nPATH=${PATH#*:}\nexec %s \"$@\"\n",
+        arguments, name);
+    assert_int_equal(chmod(scratch_put(name, script, strlen(script)), 0755), 0);
+}
+
+static time_t began;
+
+static void assert_ended_soon(int code) {
+    assert_ended(code, DEPLOY_FAILURE);
+    assert_true(time(NULL) - began < 12); /* it does not wait for the sleeper, nor try again */
+}
+
+static void a_far_side_that_sleeps_is_given_up(void **state) {
+    (void)state;
+    force_command("exec sleep 20");
+    began = time(NULL);
+    assert_ended_soon(
+        deploy(OVER_SSH_AS(hung_key), "--no-model", "--timeout", "1", "--bin", "/nowhere", NULL));
+    assert_told("127.0.0.1: nobody was logged in and no shell answered for 1 seconds (--timeout)");
+}
+
+static void a_far_disk_that_never_answers_is_given_up(void **state) {
+    (void)state;
+    char command[1200];
+    const char *big = deploy_big_program("big", 40 * MEGABYTE);
+    snprintf(command, sizeof command,
+             "PATH=%s:$PATH; export PATH; eval \\\"$SSH_ORIGINAL_COMMAND\\\"", scratch_folder);
+    force_command(command);
+    static const struct {
+        const char *name, *arguments;
+    } hung[] = {{"df", "*"}, {"head", "*524288"}, {"sync", "*"}};
+    for (size_t i = 0; i < sizeof hung / sizeof *hung; i++) {
+        put_sleeper(hung[i].name, hung[i].arguments);
+        began = time(NULL);
+        assert_ended_soon(deploy(OVER_SSH_AS(hung_key), "--no-model", "--timeout", "2", "--program",
+                                 big, "--bin", scratch_path("far/hung"), NULL));
+        assert_told("127.0.0.1: the connection is there, but nothing came from it for 2 seconds: a "
+                    "command or a disk hangs there (--timeout)");
+        assert_null(strstr(told, "again in"));
+        assert_int_equal(size_of(scratch_path("far/hung/facet")), -1);
+        remove(scratch_path(hung[i].name));
+    }
+    /* What had arrived is used once the disk answers again. */
+    assert_ended(deploy(OVER_SSH_AS(hung_key), "--no-model", "--program", big, "--bin",
+                        scratch_path("far/hung"), NULL),
+                 0);
+    assert_told("facet: 0.0 of 40.0 MB are missing");
+    assert_same_file(big, scratch_path("far/hung/facet"));
+}
+
 static void who_is_not_let_in_is_told_by_ssh(void **state) {
     (void)state;
     assert_ended(deploy("127.0.0.1", "--port", port, "-o", known, "-o", "BatchMode=yes", "-o",
@@ -223,6 +296,8 @@ int main(void) {
         cmocka_unit_test(a_link_that_is_cut_ten_times_costs_less_than_a_tenth),
         cmocka_unit_test(a_sender_that_is_killed_goes_on_where_it_was),
         cmocka_unit_test(damage_costs_the_pieces_that_have_it),
+        cmocka_unit_test(a_far_side_that_sleeps_is_given_up),
+        cmocka_unit_test(a_far_disk_that_never_answers_is_given_up),
         cmocka_unit_test(who_is_not_let_in_is_told_by_ssh),
     };
     return cmocka_run_group_tests(tests, start, stop);

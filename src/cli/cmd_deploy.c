@@ -12,7 +12,7 @@
 
 struct deploy_options {
     int port, retries;
-    float retry_delay;
+    float retry_delay, timeout;
     struct fct_text_list ssh_options;
     const char *program, *folder, *bin;
     bool no_program, no_model, service, dry_run, quiet;
@@ -42,6 +42,9 @@ static const struct fct_option own_options[] = {
      "attempts again in a row that bring nothing, before it gives up", "6", 0, 100, NULL},
     {"retry-delay", 0, FCT_OPTION_NUMBER, AT(retry_delay), "SECONDS",
      "wait before the first of them; each waits twice as long", "1", 0, 3600, NULL},
+    {"timeout", 0, FCT_OPTION_NUMBER, AT(timeout), "SECONDS",
+     "give up when nothing came from there for so long, logging in included; 0: wait for ever",
+     "120", 0, 86400, NULL},
     {"quiet", 0, FCT_OPTION_FLAG, AT(quiet), NULL, "nothing on stderr but errors", NULL, 0, 0,
      NULL},
     {0},
@@ -109,6 +112,7 @@ static fct_status deploy(struct deployment *deployment, const char *destination,
         .dry_run = options->dry_run,
         .retries = options->retries,
         .retry_seconds = (double)options->retry_delay,
+        .timeout_seconds = (double)options->timeout,
         .progress = show_progress,
         .note = show_note,
         .cancelled = is_cancelled,
@@ -144,6 +148,7 @@ static void set_defaults(void *command_options) {
     struct deploy_options *options = command_options;
     options->retries = 6;
     options->retry_delay = 1;
+    options->timeout = 120; /* as long as sshd lets a person take to log in */
 }
 
 const struct fct_command fct_cmd_deploy = {
@@ -157,7 +162,9 @@ const struct fct_command fct_cmd_deploy = {
         "again; of a file that is nearly the same only the pieces that differ. Every piece is "
         "compared over there by its SHA-256, the program is tried, and only then a file gets its "
         "name. A link that is cut is made again, and what is cut for good goes on where it was "
-        "when the command is given again.\n"
+        "when the command is given again. A machine that keeps the link but says nothing any "
+        "more, as one whose disk hangs, ends it after --timeout. The last line tells what the "
+        "program runs on there.\n"
         "\n"
         "Without MODEL it is the one that the other commands would take; the demo is in the "
         "program and is not copied. The machine needs an ssh server, a POSIX shell and coreutils.\n"

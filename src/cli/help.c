@@ -49,8 +49,8 @@ void fct_help_program(const struct fct_command *const *commands) {
            "Usage: facet COMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n",
            FCT_VERSION);
     for (; *commands; commands++) printf("  %-10s %s\n", (*commands)->name, (*commands)->summary);
-    printf(
-        "\n`facet COMMAND --help` explains a command; `facet --version` prints the version.\n\n");
+    printf("\n`facet COMMAND --help` explains a command; `facet --version` prints the version,\n"
+           "`facet --kernels` what runs on this CPU.\n\n");
     fct_folded_print(
         stdout,
         "The model is the file given with -m, else $FACET_MODEL, else the newest *.facet in "

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/kernel_list.h"
 #include "cli/standard_output.h"
 
 static const struct fct_command *const commands[] = {
@@ -74,9 +75,10 @@ static int run_program(int argc, char **argv) {
         printf("facet %s\n", FCT_VERSION);
         return FCT_EXIT_GOOD;
     }
+    if (strcmp(word, "--kernels") == 0) return fct_kernel_list_print();
     if (word[0] == '-') {
-        static const char *const flags[] = {"--help", "--version"};
-        const char *near = fct_nearest(word, flags, 2);
+        static const char *const flags[] = {"--help", "--version", "--kernels"};
+        const char *near = fct_nearest(word, flags, 3);
         return fct_usage_error(NULL, "unknown option %s%s%s%s", word, near ? "; did you mean " : "",
                                near ? near : "", near ? "?" : "");
     }

@@ -242,6 +242,16 @@ static fct_status install(struct deploy *deploy, fct_error *err) {
     return status;
 }
 
+/* ---- what runs there ---- */
+
+/* The last line: over there the program chooses by what it finds, and a person has to know what. */
+static fct_status tell_kernels(struct deploy *deploy, fct_error *err) {
+    char path[FCT_KERNELS_BYTES];
+    fct_status status = fct_far_kernels(deploy->shell, deploy->bin, path, err);
+    if (!status && *path) say(deploy, "facet runs there on: %s", path);
+    return status;
+}
+
 /* ---- all of it ---- */
 
 static fct_status check_all(struct deploy *deploy, fct_error *err) {
@@ -274,7 +284,7 @@ static fct_status do_all(struct deploy *deploy, fct_error *err) {
         if (!status)
             say(deploy, "facet.socket: answers on " FCT_DEPLOY_SOCKET ", now and after each start");
     }
-    return status;
+    return status ? status : persist(deploy, tell_kernels, err);
 }
 
 static fct_status check_names(const struct deploy *deploy, fct_error *err) {
@@ -298,6 +308,7 @@ fct_status fct_deploy(const struct fct_deploy_options *options, fct_error *err) 
                 .port = options->port,
                 .ssh_options = options->ssh_options,
                 .n_ssh_options = options->n_ssh_options,
+                .timeout_seconds = options->timeout_seconds,
                 .cancelled = options->cancelled,
                 .user = options->user},
         .program = {.fd = -1},

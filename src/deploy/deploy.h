@@ -16,15 +16,16 @@ struct fct_deploy_options {
     const char *const *ssh_options;
     size_t n_ssh_options;
     bool no_program;
-    const char *program;  /* NULL: one that runs there */
-    const char *model;    /* NULL: none */
-    const char *folder;   /* where the model goes; NULL: FCT_DEPLOY_FOLDER, or the service's */
-    const char *bin;      /* where the program goes; NULL: FCT_DEPLOY_BIN */
-    bool service;         /* install the systemd units; needs root there */
-    bool dry_run;         /* look and compare, change nothing */
-    int retries;          /* attempts in a row that bring nothing, before it gives up */
-    double retry_seconds; /* before the first of them; then twice as long each time */
-    const char *root;     /* NULL, or what stands for / over there where facts and units are; for
+    const char *program;    /* NULL: one that runs there */
+    const char *model;      /* NULL: none */
+    const char *folder;     /* where the model goes; NULL: FCT_DEPLOY_FOLDER, or the service's */
+    const char *bin;        /* where the program goes; NULL: FCT_DEPLOY_BIN */
+    bool service;           /* install the systemd units; needs root there */
+    bool dry_run;           /* look and compare, change nothing */
+    int retries;            /* attempts in a row that bring nothing, before it gives up */
+    double retry_seconds;   /* before the first of them; then twice as long each time */
+    double timeout_seconds; /* without a sign of life from there, before it gives up; 0: no limit */
+    const char *root;       /* NULL, or what stands for / over there where facts and units are; for
                              tests */
     fct_progress_fn progress;
     void (*note)(void *user, const char *line); /* what is found, done, and wrong */

@@ -36,8 +36,12 @@ static const char questions[] =
     "p=$(getconf PAGESIZE 2>/dev/null) && echo \"= page $p\"\n"
     "t=$(PATH=\"$r/usr/bin:$PATH\"; vcgencmd get_throttled 2>/dev/null) && echo \"= $t\"\n"
     "[ ! -d \"$r/run/systemd/system\" ] || echo '= systemd'\n"
-    "if [ \"$(id -u)\" = 0 ]; then echo '= root'; elif sudo -n true 2>/dev/null; then echo '= "
-    "sudo'; fi\n"
+    "echo \"= user $(id -un)\"\n"
+    "if [ \"$(id -u)\" = 0 ]; then echo '= root'; elif command -v sudo >/dev/null; then\n"
+    "    if w=$(sudo -n true 2>&1); then echo '= sudo'; else\n"
+    "        echo \"= sudosays $(printf '%s\\n' \"$w\" | tail -n 1)\"\n"
+    "    fi\n"
+    "fi\n"
     ":\n";
 
 /* A number of the far side, which may print anything; -1: none. */
@@ -70,6 +74,8 @@ static fct_status take_fact(void *user, const char *line, fct_error *err) {
         {"kernel", board->kernel, sizeof board->kernel},
         {"model", board->model, sizeof board->model},
         {"governor", board->governor, sizeof board->governor},
+        {"user", board->user, sizeof board->user},
+        {"sudosays", board->sudo_says, sizeof board->sudo_says},
     };
     const struct {
         const char *key;
@@ -113,6 +119,27 @@ fct_status fct_board_ask(fct_far_shell *shell, const char *root, struct fct_boar
     fct_shell_word_add(&script, root);
     fct_text_printf(&script, "\n%s", questions);
     return fct_far_call_text(shell, &script, take_fact, board, err);
+}
+
+static fct_status take_kernels(void *user, const char *line, fct_error *err) {
+    (void)err;
+    snprintf(user, FCT_KERNELS_BYTES, "%s", line);
+    return FCT_OK;
+}
+
+fct_status fct_far_kernels(fct_far_shell *shell, const char *bin, char kernels[FCT_KERNELS_BYTES],
+                           fct_error *err) {
+    struct fct_text script = {0};
+    *kernels = 0;
+    fct_text_puts(&script, "b=");
+    fct_shell_path_add(&script, bin);
+    fct_text_puts(&script, "\n"
+                           "f=$b/facet; [ -x \"$f\" ] || f=$(command -v facet) || exit 0\n"
+                           "if k=$(\"$f\" --kernels 2>/dev/null); then\n"
+                           "    echo \"= $(printf '%s\\n' \"$k\" | head -n 1)\"\n"
+                           "fi\n"
+                           ":\n");
+    return fct_far_call_text(shell, &script, take_kernels, kernels, err);
 }
 
 static fct_status take_place(void *user, const char *line, fct_error *err) {

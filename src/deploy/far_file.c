@@ -311,7 +311,14 @@ static const char prepare_script[] =
     "    set -- ${s##*\") \"}; shift 19; began=$1\n"
     "fi\n"
     "echo \"$id $$ $began\" >\"$o\" || exit 1\n"
-    "if [ $seed = 1 ]; then cp -- \"$f\" \"$p\" || exit 1; fi\n"
+    /* Piece by piece, as a slow disk takes long, and each is a sign of life. */
+    "if [ $seed = 1 ]; then\n"
+    "    umask 077; : >\"$p\" || exit 1\n"
+    "    n=0; while [ $((n * 4194304)) -lt $keep ]; do\n"
+    "        dd if=\"$f\" bs=4194304 skip=$n count=8 status=none >>\"$p\" || exit 1\n"
+    "        echo '= copied'; n=$((n + 8))\n"
+    "    done\n"
+    "fi\n"
     "if [ -f \"$p\" ]; then chmod 600 -- \"$p\" && truncate -s $keep -- \"$p\"; fi\n";
 
 static fct_status prepare(struct fct_far_file *file, fct_far_shell *shell, fct_error *err) {
@@ -401,6 +408,22 @@ fct_status fct_far_file_try(struct fct_far_file *file, fct_far_shell *shell, fct
     return call(file, shell, script, take_words, err);
 }
 
+/* Gigabytes may be waiting to be written: as long as they become fewer, that is told. */
+static const char sync_script[] =
+    "left() {\n"
+    "    least=; while kill -0 $$ 2>/dev/null; do\n"
+    "        n=0; while read -r k v u; do\n"
+    "            case $k in Dirty: | Writeback:) n=$((n + v)) ;; esac\n"
+    "        done </proc/meminfo\n"
+    "        if [ -z \"$least\" ] || [ $n -lt $least ]; then least=$n; echo \"= left $n\"; fi\n"
+    "        sleep 1\n"
+    "    done\n"
+    "}\n"
+    "if [ -r /proc/meminfo ]; then left & w=$!; else w=; fi\n"
+    "sync -- \"$p\"; s=$?\n"
+    "[ -z \"$w\" ] || { kill $w; wait $w; } 2>/dev/null\n"
+    "[ $s = 0 ] || exit 1\n";
+
 fct_status fct_far_file_finish(struct fct_far_file *file, fct_far_shell *shell, fct_error *err) {
     const char *mode = file->program ? "755" : "644";
     char *script =
@@ -409,8 +432,8 @@ fct_status fct_far_file_finish(struct fct_far_file *file, fct_far_shell *shell, 
             : make_script(file, err,
                           "if [ \"$(wc -c <\"$p\")\" -ne %llu ]; then echo \"$p: has another "
                           "size\"; exit 1; fi\n"
-                          "chmod %s -- \"$p\" && sync -- \"$p\" && mv -fT -- \"$p\" \"$f\" &&\n"
+                          "%schmod %s -- \"$p\" && sync -- \"$p\" && mv -fT -- \"$p\" \"$f\" &&\n"
                           "sync -- \"$(dirname -- \"$f\")\" && rm -f -- \"$o\"\n",
-                          (unsigned long long)file->size, mode);
+                          (unsigned long long)file->size, sync_script, mode);
     return call(file, shell, script, NULL, err);
 }

@@ -107,14 +107,23 @@ char *fct_service_unit(const char *model, fct_error *err) {
     return fct_text_finish(&unit, NULL, err);
 }
 
+/* Nobody is there to type a password into sudo: what would the person have to do? */
+static fct_status no_root(const struct fct_board *board, fct_error *err) {
+    if (!*board->sudo_says)
+        return fct_fail(err, FCT_ERR_UNSUPPORTED,
+                        "--service: needs root there, and there is no sudo: log in as root");
+    return fct_fail(err, FCT_ERR_UNSUPPORTED,
+                    "--service: needs root there, but \"%s\": log in as root, or let %s use sudo "
+                    "without a password, with these words there: echo '%s ALL=(ALL) NOPASSWD: ALL' "
+                    "| sudo tee /etc/sudoers.d/facet-deploy (and remove that file afterwards)",
+                    board->sudo_says, board->user, board->user);
+}
+
 fct_status fct_service_check(const struct fct_board *board, const char *folder, fct_error *err) {
     if (!board->systemd)
         return fct_fail(err, FCT_ERR_UNSUPPORTED,
                         "--service: the machine there does not run systemd");
-    if (!board->root && !board->sudo)
-        return fct_fail(err, FCT_ERR_UNSUPPORTED,
-                        "--service: needs root there: log in as root, or as one who may use sudo "
-                        "without a password");
+    if (!board->root && !board->sudo) return no_root(board, err);
     if (folder[0] != '/' || strncmp(folder, "/home/", 6) == 0 || strncmp(folder, "/root", 5) == 0 ||
         strncmp(folder, "/tmp", 4) == 0 || strncmp(folder, "/run/user", 9) == 0)
         return fct_fail(err, FCT_ERR_ARGUMENT,

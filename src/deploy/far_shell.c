@@ -45,7 +45,8 @@ struct fct_far_shell {
     const struct fct_far_options *options;
     struct fct_child ssh;
     char key[FCT_KEY_BYTES];
-    bool lost, greeted;
+    bool lost, greeted, silent;
+    int n_looks; /* in vain, since bytes last went or came */
     struct lines out, err;
     size_t n_noise;
     /* of the running call */
@@ -99,16 +100,29 @@ static bool read_some(fct_far_shell *shell, int fd, struct lines *lines) {
     char bytes[READ_BYTES];
     ssize_t n = read(fd, bytes, sizeof bytes);
     if (n < 0) return errno == EINTR || errno == EAGAIN;
-    if (n > 0) take_bytes(shell, lines, bytes, (size_t)n);
+    if (n > 0) {
+        shell->n_looks = 0;
+        take_bytes(shell, lines, bytes, (size_t)n);
+    }
     if (!shell->greeted) shell->n_noise += (size_t)n;
     return n > 0 && shell->n_noise < NOISE_LIMIT;
 }
 
 /* ---- the connection ---- */
 
-/* Failing because the connection is gone: ssh's last words say why. */
+static fct_status too_silent(const fct_far_shell *shell, fct_error *err) {
+    return fct_fail(err, FCT_ERR_IO,
+                    shell->greeted
+                        ? "%s: the connection is there, but nothing came from it for %g seconds: "
+                          "a command or a disk hangs there (--timeout)"
+                        : "%s: nobody was logged in and no shell answered for %g seconds "
+                          "(--timeout)",
+                    shell->options->destination, shell->options->timeout_seconds);
+}
+
+/* Failing because the connection is gone: ssh's last words say why. Or it is there, and silent. */
 static fct_status lost(fct_far_shell *shell, fct_error *err) {
-    shell->lost = true;
+    shell->lost = !shell->silent;
     struct pollfd words = {.fd = shell->ssh.err, .events = POLLIN};
     while (words.fd >= 0 && poll(&words, 1, LOOK_MILLISECONDS) > 0 &&
            read_some(shell, words.fd, &shell->err))
@@ -116,21 +130,31 @@ static fct_status lost(fct_far_shell *shell, fct_error *err) {
     fct_child_end(&shell->ssh, END_SECONDS);
     if (shell->options->cancelled && shell->options->cancelled(shell->options->user))
         return fct_fail(err, FCT_ERR_CANCELLED, "stopped");
+    if (shell->silent) return too_silent(shell, err);
     const char *why = *shell->err.last ? shell->err.last
                       : shell->greeted ? "the connection ended"
                                        : "no shell answered there";
     return fct_fail(err, FCT_ERR_IO, "%s: %s", shell->options->destination, why);
 }
 
-/* Waits until something can be read (and is read), or written; false: the connection is gone. A
- * pause of ssh itself, as for a password, may last. */
+/* Looks are counted, not time: a person may have stopped this program for a while. */
+static bool is_silent(fct_far_shell *shell) {
+    double limit = shell->options->timeout_seconds;
+    shell->n_looks++;
+    shell->silent = limit > 0 && shell->n_looks * (LOOK_MILLISECONDS / 1e3) > limit;
+    return shell->silent;
+}
+
+/* Waits until something can be read (and is read), or written; false: the connection is gone, or
+ * silent for too long. */
 static bool wait_for(fct_far_shell *shell, bool *writable) {
     struct pollfd ends[3] = {
         {.fd = shell->ssh.out, .events = POLLIN},
         {.fd = shell->ssh.err, .events = POLLIN},
         {.fd = writable ? shell->ssh.in : -1, .events = POLLOUT},
     };
-    if (poll(ends, 3, LOOK_MILLISECONDS) < 0) return errno == EINTR;
+    int n_ends = poll(ends, 3, LOOK_MILLISECONDS);
+    if (n_ends < 0) return errno == EINTR;
     if (shell->options->cancelled && shell->options->cancelled(shell->options->user)) return false;
     if (ends[1].revents && !read_some(shell, shell->ssh.err, &shell->err)) {
         close(shell->ssh.err);
@@ -139,7 +163,7 @@ static bool wait_for(fct_far_shell *shell, bool *writable) {
     if (ends[0].revents) return read_some(shell, shell->ssh.out, &shell->out);
     if (ends[2].revents & (POLLERR | POLLHUP)) return false;
     if (writable) *writable = ends[2].revents & POLLOUT;
-    return true;
+    return n_ends > 0 || !is_silent(shell);
 }
 
 static fct_status write_all(fct_far_shell *shell, const char *bytes, size_t n_bytes,
@@ -155,6 +179,7 @@ static fct_status write_all(fct_far_shell *shell, const char *bytes, size_t n_by
             while (wait_for(shell, NULL)) continue; /* its reasons may be on their way */
             return shell->ended ? FCT_OK : lost(shell, err);
         }
+        shell->n_looks = 0;
         bytes += n;
         n_bytes -= (size_t)n;
     }
@@ -246,6 +271,7 @@ static fct_status begin(fct_far_shell *shell, const char *script, bool with_inpu
     if (with_input) fct_text_puts(&body, "; [ $s = 0 ] || exit 1");
     fct_text_printf(&head, "%s %zu\n", shell->key, body.size);
     shell->ended = false;
+    shell->n_looks = 0;
     shell->line_status = FCT_OK;
     shell->out.last[0] = 0;
     fct_status status = FCT_OK;

@@ -12,6 +12,8 @@ struct fct_far_options {
     int port;                /* 0: what ssh's configuration says */
     const char *const *ssh_options;
     size_t n_ssh_options; /* each goes behind a -o */
+    double
+        timeout_seconds; /* without a sign of life from there, logging in included; 0: no limit */
     bool (*cancelled)(void *user);
     void *user;
 };
@@ -27,7 +29,8 @@ fct_far_shell *fct_far_open(const struct fct_far_options *options, fct_error *er
 void fct_far_close(fct_far_shell *shell);
 
 /* Is the connection gone? What failed may then be tried again over a new one. After another failure
- * than that the shell is only to be closed. */
+ * than that, as of a far side that keeps the connection but says nothing for timeout_seconds, the
+ * shell is only to be closed. A script that may take longer has to print lines meanwhile. */
 bool fct_far_is_lost(const fct_far_shell *shell);
 
 /* Called with what stands behind "= " in a line that the script printed. */
