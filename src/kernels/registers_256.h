@@ -5,7 +5,7 @@
 #include "kernels/x86.h"
 
 /* 16 registers: two strips of one token, or one strip of up to four. */
-enum { ROWS = 8, PASS_TOKENS = 4 };
+enum { ROWS = 8, PASS_TOKENS = 4, PASS_OF_MANY = 4 };
 #define STRIPS_BESIDE(TOKENS) ((TOKENS) == 1 ? 2 : 1)
 
 typedef __m256i ints;

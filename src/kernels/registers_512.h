@@ -4,9 +4,9 @@
 
 #include "kernels/x86.h"
 
-/* Two strips x eight tokens take all of 32 registers for sums, half of them seldom used: faster
- * than six tokens all the same. */
-enum { ROWS = 16, PASS_TOKENS = 8 };
+/* Two strips x six tokens have 24 of 32 registers for sums. Eight take all of them, half of which
+ * wait in memory: good where one pass is all there is, as the weights then come from there. */
+enum { ROWS = 16, PASS_TOKENS = 8, PASS_OF_MANY = 6 };
 #define STRIPS_BESIDE(TOKENS) 2
 
 typedef __m512i ints;

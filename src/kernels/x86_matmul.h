@@ -2,8 +2,8 @@
  *
  * A range of strips is walked in two halves side by side: two streams, each of them linear, which
  * memory serves better than one. A prefetch runs ahead in both. Weights are unpacked in registers,
- * for up to PASS_TOKENS tokens at once; more are done in passes, which find the strips in a cache.
- * To unpack a part of the strips once, into memory, for many tokens was slower.
+ * for up to PASS_TOKENS tokens at once; more are done PASS_OF_MANY at a time, which find the strips
+ * in a cache. To unpack a part of the strips once, into memory, for many tokens was slower.
  *
  * The file that includes this has included registers_*.h and defined how a step is computed:
  *   unpack_part(SCHEME, codes, PART): the weights of four inputs out of a unit;
@@ -173,7 +173,7 @@ INLINE struct product from_token(const struct product *f, int first) {
 
 /* One strip, or two of them, for all tokens, in passes of nearly the same size. */
 static void for_tokens(const struct product *f, int n_tokens, int strip) {
-    int n_passes = (n_tokens + PASS_TOKENS - 1) / PASS_TOKENS;
+    int n_passes = n_tokens <= PASS_TOKENS ? 1 : (n_tokens + PASS_OF_MANY - 1) / PASS_OF_MANY;
     for (int i = 0; i < n_passes; i++) {
         int first = i * n_tokens / n_passes, next = (i + 1) * n_tokens / n_passes;
         struct product pass = from_token(f, first);
