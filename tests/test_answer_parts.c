@@ -1,28 +1,14 @@
 /* test_answer_parts.c - what is heard of an answer while it is made: thoughts, content and calls,
  * with ids that a script chooses. Faults F14, F18, F36, F48 and F49 among others. */
-#include "made_model.h"
+#include "demo_session.h"
 
 #include "engine/generate.h"
 
 enum { MOST = 400 };
 
-static fct_model *demo;
-static fct_session *session;
-
 static int set_up(void **state) {
     (void)state;
-    fct_error err = {0};
-    demo = fct_model_open(NULL, NULL, &err);
-    if (!demo) fail_msg("%s", err.message);
-    session = made_session(demo, &(fct_session_options){.context = 512});
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fct_session_free(session);
-    fct_model_free(demo);
-    return 0;
+    return open_demo(512);
 }
 
 /* ---- a model that says what it is told to ---- */
@@ -379,5 +365,5 @@ int main(void) {
         cmocka_unit_test(without_the_chat_format_all_is_text),
         cmocka_unit_test(reading_a_prompt_can_be_stopped_and_goes_on_from_there),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, close_demo);
 }

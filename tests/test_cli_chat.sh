@@ -2,22 +2,11 @@
 # test_cli_chat.sh - conversations whose prompts are piped: what goes where, commands, files, the end of the context.
 # Faults F66, F67, F68 and F70 among others.
 set -u
-demo=$FACET_SOURCE/models/demo.facet
-[ -f "$demo" ] || { echo "SKIP: no $demo"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-FACET_MODEL=$demo HOME=$folder/home
-unset XDG_STATE_HOME XDG_DATA_HOME
-export FACET_MODEL HOME
-mkdir "$HOME"
-failures=0
+. "$FACET_SOURCE/tests/cli_steps.sh"
+needs_demo
+FACET_MODEL=$demo
+export FACET_MODEL
 
-fail() {
-    printf 'FAIL: %s\n' "$1"
-    head -c 2000 "$out" "$err"
-    failures=$((failures + 1))
-}
 # chat CODE PROMPTS OPTIONS...: printf's PROMPTS into facet chat; it ends with this code.
 chat() {
     code=$1
@@ -28,9 +17,6 @@ chat() {
     got=$?
     [ "$got" = "$code" ] || fail "facet chat $* ended with $got, not $code"
 }
-is() { [ "$(cat "$out")" = "$1" ] || fail "the output is not: $1"; }
-says() { grep -qF -e "$1" "$err" || fail "nothing on stderr about: $1"; }
-says_not() { ! grep -qF -e "$1" "$err" || fail "on stderr: $1"; }
 lines() { [ "$(wc -l <"$out")" = "$1" ] || fail "not $1 lines"; }
 paris='The capital of France is **Paris**.'
 lima='The capital of Peru is **Lima**.'
@@ -214,4 +200,4 @@ chat 0 'The capital of France is\n' -c 24 -n 0 --logit-bias 1500=1000
 says 'cut at the end of the context'
 says '0 of 24 positions are left'
 
-[ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
+finish

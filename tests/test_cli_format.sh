@@ -1,32 +1,10 @@
 #!/bin/sh
 # test_cli_format.sh - answers that have to be JSON: --format and --schema of run and chat. Fault F61.
 set -u
-demo=$FACET_SOURCE/models/demo.facet
-[ -f "$demo" ] || { echo "SKIP: no $demo"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-unset FACET_MODEL FACET_KERNELS
-HOME=$folder/home
-export HOME
-failures=0
+. "$FACET_SOURCE/tests/cli_steps.sh"
+needs_demo
 question='The capital of France is'
 
-fail() {
-    printf 'FAIL: %s\n' "$1"
-    head -n 5 "$out" "$err"
-    failures=$((failures + 1))
-}
-# ends CODE ARGUMENTS...: the program ends with this code; its output is in $out and $err. Standard input is this one's.
-ends() {
-    code=$1
-    shift
-    "$FACET" "$@" >"$out" 2>"$err"
-    got=$?
-    [ "$got" = "$code" ] || fail "facet $* ended with $got, not $code"
-}
-has() { grep -qF -e "$1" "$out" || fail "not in the output: $1"; }
-says() { grep -qF -e "$1" "$err" || fail "nothing on stderr about: $1"; }
 # The output without white space is a line that this extended regular expression describes in full.
 is_like() { tr -d ' \t\r\n' <"$out" | grep -qxE -e "$1" || fail "the output is not like $1"; }
 
@@ -34,27 +12,27 @@ is_like() { tr -d ' \t\r\n' <"$out" | grep -qxE -e "$1" || fail "the output is n
 printf '%s' '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": false}' \
     >"$folder/number"
 n='\{"(n|\\u006[eE])":-?(0|[1-9][0-9]{0,17})\}'
-ends 0 run -t 1 -m "$demo" --temperature 0 "$question" </dev/null
+ends 0 run -t 1 -m "$demo" --temperature 0 "$question"
 has Paris
 for temperature in 0 1 2; do
-    ends 0 run -t 1 -m "$demo" --temperature $temperature --seed 3 --schema "$folder/number" "$question" </dev/null
+    ends 0 run -t 1 -m "$demo" --temperature $temperature --seed 3 --schema "$folder/number" "$question"
     is_like "$n"
 done
-ends 0 run -t 1 -m "$demo" --temperature 0 --raw --schema "$folder/number" "$question" </dev/null
+ends 0 run -t 1 -m "$demo" --temperature 0 --raw --schema "$folder/number" "$question"
 is_like "$n"
 printf '%s' '{"enum": ["Paris", "Lyon", 3]}' >"$folder/cities"
-ends 0 run -t 1 -m "$demo" --temperature 0 --format json --schema "$folder/cities" "$question" </dev/null
+ends 0 run -t 1 -m "$demo" --temperature 0 --format json --schema "$folder/cities" "$question"
 is_like '("[^"]*"|3)'
-ends 0 run -t 1 -m "$demo" --temperature 0 --json --schema "$folder/cities" "$question" </dev/null
+ends 0 run -t 1 -m "$demo" --temperature 0 --json --schema "$folder/cities" "$question"
 has '"complete": true'
 has '"reason": "end"'
-ends 0 run -t 1 -m "$demo" --temperature 0 --json "$question" </dev/null
+ends 0 run -t 1 -m "$demo" --temperature 0 --json "$question"
 grep -qF '"complete"' "$out" && fail 'an answer without a form is called complete'
 
 # Cut off: told, and an error.
-ends 1 run -t 1 -m "$demo" --temperature 0 -n 2 --schema "$folder/number" "$question" </dev/null
+ends 1 run -t 1 -m "$demo" --temperature 0 -n 2 --schema "$folder/number" "$question"
 says 'ended by length before its JSON was complete'
-ends 1 run -t 1 -m "$demo" --temperature 0 -n 2 --quiet --json --schema "$folder/number" "$question" </dev/null
+ends 1 run -t 1 -m "$demo" --temperature 0 -n 2 --quiet --json --schema "$folder/number" "$question"
 has '"complete": false'
 has '"reason": "length"'
 says 'ended by length'
@@ -62,16 +40,16 @@ says 'ended by length'
 # What cannot be held is refused before anything is read or answered.
 printf '%s' '{"type": "object", "properties": {"n": {"type": "string", "pattern": "^a"}}}' >"$folder/pattern"
 for command in run chat; do
-    ends 1 $command -t 1 -m "$demo" --schema "$folder/pattern" </dev/null
+    ends 1 $command -t 1 -m "$demo" --schema "$folder/pattern"
     says "$folder/pattern: schema, at #/properties/n: the keyword 'pattern' is not supported"
     [ -s "$out" ] && fail 'there is an answer'
-    ends 1 $command -t 1 -m "$demo" --schema "$folder/missing" </dev/null
+    ends 1 $command -t 1 -m "$demo" --schema "$folder/missing"
     says "$folder/missing"
-    ends 2 $command -t 1 -m "$demo" --format xml </dev/null
+    ends 2 $command -t 1 -m "$demo" --format xml
     says xml
 done
 printf '{"type": ' >"$folder/cut"
-ends 1 run -t 1 -m "$demo" --schema "$folder/cut" "$question" </dev/null
+ends 1 run -t 1 -m "$demo" --schema "$folder/cut" "$question"
 says 'not valid JSON'
 
 # Every answer of a chat is held.
@@ -97,4 +75,4 @@ if command -v python3 >/dev/null; then
     python3 -c 'import json, sys; json.load(sys.stdin)' <"$out" || fail 'the answer is not JSON'
 fi
 
-[ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
+finish

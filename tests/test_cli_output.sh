@@ -1,30 +1,11 @@
 #!/bin/sh
 # test_cli_output.sh - what commands write: ids, files, JSON; and that they notice when it does not get out.
 set -u
-demo=$FACET_SOURCE/models/demo.facet
-[ -f "$demo" ] || { echo "SKIP: no $demo"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
+. "$FACET_SOURCE/tests/cli_steps.sh"
+needs_demo
 FACET_MODEL=$demo
 export FACET_MODEL
-failures=0
 
-fail() {
-    printf 'FAIL: %s\n' "$1"
-    head -c 500 "$out" "$err"
-    failures=$((failures + 1))
-}
-ends() { # CODE ARGUMENTS...
-    code=$1
-    shift
-    "$FACET" "$@" >"$out" 2>"$err"
-    got=$?
-    [ "$got" = "$code" ] || fail "facet $* ended with $got, not $code"
-}
-is() { [ "$(cat "$out")" = "$1" ] || fail "the output is not: $1"; }
-has() { grep -qF -e "$1" "$out" || fail "not in the output: $1"; }
-says() { grep -qF -e "$1" "$err" || fail "nothing on stderr about: $1"; }
 size_of() { wc -c <"$1" | tr -d ' '; }
 
 # ---- tokenize ----
@@ -166,4 +147,4 @@ breaks() {
 }
 breaks run -t 1 --quiet --temperature 0 --ids --logit-bias 1=-1000 --logit-bias 16=-1000 hello
 
-[ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
+finish

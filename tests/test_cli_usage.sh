@@ -1,27 +1,7 @@
 #!/bin/sh
 # test_cli_usage.sh - help, versions, and what a wrong command line is told.
 set -u
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-failures=0
-
-fail() {
-    printf 'FAIL: %s\n' "$1"
-    sed 's/^/    /' "$out" "$err" | head -n 12
-    failures=$((failures + 1))
-}
-
-# ends CODE ARGUMENTS...: the program ends with this code; its output is in $out and $err.
-ends() {
-    code=$1
-    shift
-    "$FACET" "$@" >"$out" 2>"$err" </dev/null
-    got=$?
-    [ "$got" = "$code" ] || fail "facet $* ended with $got, not $code"
-}
-says() { grep -qF -e "$1" "$err" || fail "nothing about: $1"; }
-is_silent() { [ ! -s "$1" ] || fail "something on ${1##*/}"; }
+. "$FACET_SOURCE/tests/cli_steps.sh"
 
 # refuses MESSAGE ARGUMENTS...: usage error, told on stderr only.
 refuses() {
@@ -159,4 +139,4 @@ for input in '' '[]' '{"prefix": "x"}' '{"prefix": "x", "answer": 5}' '{"prefix"
     is_silent "$out"
 done
 
-[ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
+finish

@@ -1,6 +1,6 @@
 /* test_constraint.c - answers held to a form: whatever the model wants to say, what comes
  * validates; what is valid anyway comes unchanged. Fault F61. */
-#include "made_model.h"
+#include "demo_session.h"
 #include "rounds.h"
 #include "schema_check.h"
 
@@ -9,23 +9,9 @@
 
 enum { MOST = 400, N_SEEDS = 12 };
 
-static fct_model *demo;
-static fct_session *session;
-
 static int set_up(void **state) {
     (void)state;
-    fct_error err = {0};
-    demo = fct_model_open(NULL, NULL, &err);
-    if (!demo) fail_msg("%s", err.message);
-    session = made_session(demo, &(fct_session_options){.context = 2048});
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fct_session_free(session);
-    fct_model_free(demo);
-    return 0;
+    return open_demo(2048);
 }
 
 static fct_constraint *constraint_of(const char *schema) {
@@ -459,5 +445,5 @@ int main(void) {
         cmocka_unit_test(a_model_without_tokenizer_has_no_constraints),
         cmocka_unit_test(biases_that_forbid_everything_are_an_error),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, close_demo);
 }

@@ -1,26 +1,12 @@
 /* test_generate.c - the loop that answers: ends, limits, stop strings, streams, and what the demo
  * knows. */
-#include "made_model.h"
+#include "demo_session.h"
 
 #include <jansson.h>
 
-static fct_model *demo;
-static fct_session *session;
-
 static int set_up(void **state) {
     (void)state;
-    fct_error err = {0};
-    demo = fct_model_open(NULL, NULL, &err);
-    if (!demo) fail_msg("%s", err.message);
-    session = made_session(demo, &(fct_session_options){.context = 256});
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fct_session_free(session);
-    fct_model_free(demo);
-    return 0;
+    return open_demo(256);
 }
 
 static int *prompt_of(const char *question, int *n) {
@@ -283,5 +269,5 @@ int main(void) {
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(the_demo_gives_all_expected_answers_in_every_scheme),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, close_demo);
 }
