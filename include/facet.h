@@ -185,6 +185,7 @@ fct_status fct_model_needs(const fct_model *model, const fct_session_options *op
 
 typedef struct fct_session_info {
     int context, batch, decode_threads, prefill_threads;
+    bool decode_threads_found; /* by trying, in this session */
     const char *kv, *activations;
     uint64_t kv_bytes, scratch_bytes;
     int n_tokens;         /* that the cache holds */

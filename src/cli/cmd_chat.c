@@ -11,6 +11,7 @@
 #include "cli/chat_state.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/known_threads.h"
 #include "cli/prompt_input.h"
 #include "cli/standard_output.h"
 #include "cli/text_input.h"
@@ -224,6 +225,7 @@ static fct_status open_model(struct fct_chat *chat, fct_error *err) {
                                               err);
     if (status) return status;
     fct_session_options sizes = fct_model_choice_session(&chat->options.model);
+    fct_known_threads_use(chat->model, &sizes);
     chat->session = fct_session_new(chat->model, &sizes, err);
     return chat->session ? FCT_OK : FCT_ERR_MEMORY;
 }
@@ -262,6 +264,7 @@ static int run(const void *command_options, struct fct_arguments arguments) {
     }
     fct_line_edit_free(chat.edit);
     fct_conversation_free(&chat.conversation);
+    fct_known_threads_keep(chat.model, chat.session);
     fct_session_free(chat.session);
     fct_constraint_free(chat.constraint);
     fct_model_free(chat.model);

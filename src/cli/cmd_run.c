@@ -10,6 +10,7 @@
 #include "cli/format_choice.h"
 #include "cli/interrupt.h"
 #include "cli/json_output.h"
+#include "cli/known_threads.h"
 #include "cli/loading.h"
 #include "cli/model_choice.h"
 #include "cli/progress.h"
@@ -238,7 +239,7 @@ static int check_usage(const struct run_options *options, struct fct_arguments a
 
 static fct_status run_model(const struct run_options *options, struct fct_arguments arguments,
                             struct running *run, fct_error *err) {
-    const fct_session_options sizes = fct_model_choice_session(&options->model);
+    fct_session_options sizes = fct_model_choice_session(&options->model);
     const struct fct_id_list *given = options->prompt_ids.ids ? &options->prompt_ids : NULL;
     fct_status status = FCT_OK;
     run->model = fct_model_choice_open(&options->model, "run", err);
@@ -250,6 +251,7 @@ static fct_status run_model(const struct run_options *options, struct fct_argume
     if (status) return status;
     status = fct_format_choice_constraint(&options->format, run->model, &run->constraint, err);
     if (status) return status;
+    fct_known_threads_use(run->model, &sizes);
     run->session = fct_session_new(run->model, &sizes, err);
     if (!run->session) return FCT_ERR_MEMORY;
     if (!given) status = read_prompt(options, arguments, run, err);
@@ -265,6 +267,7 @@ static int run(const void *command_options, struct fct_arguments arguments) {
     if (run_model(options, arguments, &run, &err) != FCT_OK) code = fct_failure("run", &err);
     fct_conversation_free(&run.conversation);
     fct_free(run.prompt.ids);
+    fct_known_threads_keep(run.model, run.session);
     fct_session_free(run.session);
     fct_constraint_free(run.constraint);
     fct_model_free(run.model);

@@ -23,7 +23,7 @@ const struct fct_option fct_model_choice_options[] = {
     {"threads", 't', FCT_OPTION_INTEGER, AT(threads), "N", "threads", "what the CPUs allow", 0,
      1024, NULL},
     {"decode-threads", 0, FCT_OPTION_INTEGER, AT(decode_threads), "N", "threads for answers",
-     "--threads", 0, 1024, NULL},
+     "--threads, or what is fastest", 0, 1024, NULL},
     {"prefill-threads", 0, FCT_OPTION_INTEGER, AT(prefill_threads), "N", "threads for prompts",
      "--threads", 0, 1024, NULL},
     {"batch", 0, FCT_OPTION_INTEGER, AT(batch), "N", "prompt tokens a pass", "chosen", 0, 65536,

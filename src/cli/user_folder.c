@@ -21,8 +21,8 @@ static fct_status make_folders(char *path, fct_error *err) {
 }
 
 char *fct_user_path(enum fct_user_folder folder, const char *name, fct_error *err) {
-    static const char *const variables[] = {"XDG_STATE_HOME", "XDG_DATA_HOME"};
-    static const char *const below_home[] = {".local/state", ".local/share"};
+    static const char *const variables[] = {"XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"};
+    static const char *const below_home[] = {".local/state", ".local/share", ".cache"};
     const char *base = getenv(variables[folder]), *home = getenv("HOME");
     struct fct_text text = {0};
     if (base && base[0] == '/')

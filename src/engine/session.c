@@ -128,6 +128,7 @@ fct_session_info fct_session_describe(const fct_session *s) {
                               .batch = s->batch,
                               .decode_threads = fct_thread_choice_next(&s->choice),
                               .prefill_threads = s->prefill_threads,
+                              .decode_threads_found = fct_thread_choice_found(&s->choice),
                               .kv = kinds[s->cache.type],
                               .activations = s->float_activations ? "f32" : "q8",
                               .kv_bytes = s->cache.n_bytes,

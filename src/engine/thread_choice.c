@@ -19,6 +19,10 @@ int fct_thread_choice_next(const struct fct_thread_choice *choice) {
     return choice->chosen ? choice->chosen : choice->candidates[choice->trials / TRIALS_EACH];
 }
 
+bool fct_thread_choice_found(const struct fct_thread_choice *choice) {
+    return choice->chosen && choice->trials >= TRIALS_EACH * choice->n_candidates;
+}
+
 void fct_thread_choice_note(struct fct_thread_choice *choice, double seconds) {
     if (choice->chosen) return;
     double *best = &choice->best_seconds[choice->trials / TRIALS_EACH];
