@@ -100,7 +100,7 @@ protocol 1 good e --power-command 'echo none'
 says 'it has to print watts'
 [ ! -e "$folder/e.json" ] || fail 'a result without its meter'
 
-# ---- without the protocol, a throttled board is marked too ----
+# ---- without the protocol, a throttled board is marked too (fault F75) ----
 
 ends 0 -m "$demo" -p 8 -n 4 -r 1 --root "$folder/good"
 has 'board          52 °C at most, 2.40 GHz at least, governor ondemand, not throttled'

@@ -23,6 +23,7 @@ fi
 grep -q '^FACET_PULL:BOOL=ON' "$FACET_BUILD/CMakeCache.txt" || { echo "SKIP: built without the downloader"; exit 77; }
 
 ln -s "$FACET_BUILD/facet" "$build/facet"
+# F73: no symbol of a C library newer than Debian 12's.
 package=$(sh "$FACET_SOURCE/tools/make_deb.sh" "$build" 2>"$folder/said") || {
     cat "$folder/said" # a system newer than Debian 12 makes programs that Debian 12 cannot run, and says so
     grep -q 'needs glibc' "$folder/said" && exit 77

@@ -1,5 +1,6 @@
 #!/bin/sh
-# test_page_sizes.sh - nothing assumes pages of 4 KiB: with a kernel's of 16 (Raspberry Pi 5) and 64 KiB all goes as ever.
+# test_page_sizes.sh - nothing assumes pages of 4 KiB (fault F71): with a kernel's of 16 (Raspberry Pi 5) and 64 KiB all goes
+# as ever.
 #
 # fake_pages.c is preloaded; it refuses what such a kernel refuses. Under qemu, run_arm.sh has such pages itself.
 set -u

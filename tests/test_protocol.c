@@ -90,6 +90,7 @@ static void a_quiet_run_is_clean(void **state) {
     assert_string_equal(notes(facts_of(watched)), "");
 }
 
+/* F75: under-voltage (bit 0) and throttled (bit 2) are seen in what the firmware says of now. */
 static void a_throttled_run_is_not_clean(void **state) {
     (void)state;
     struct fct_watched watched = {0};
@@ -135,6 +136,7 @@ static void an_x86_that_throttled_is_not_clean(void **state) {
     assert_string_equal(reasons(facts_of(watched)), "the CPU throttled 2 times while it ran");
 }
 
+/* F75 */
 static void a_governor_that_holds_the_clock_down_is_not_clean(void **state) {
     (void)state;
     struct fct_watched watched = {0};

@@ -18,6 +18,7 @@ static unsigned bits_of(const char *text) {
     return bits;
 }
 
+/* F75: 0x50005 is under-voltage and throttled, now and since boot. */
 static void throttled_bits_are_decoded(void **state) {
     (void)state;
     char words[96];

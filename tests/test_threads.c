@@ -59,6 +59,7 @@ static void a_barrier_shows_everyone_what_was_written_before(void **state) {
     }
 }
 
+/* F77: whoever waits at a barrier lets the others have the CPU. */
 static void more_threads_than_cpus_still_meet(void **state) {
     (void)state;
     int members = 4 * fct_cpu_count() < MAX_MEMBERS ? 4 * fct_cpu_count() : MAX_MEMBERS;
@@ -153,6 +154,7 @@ static void shares_cover_everything_once_in_order(void **state) {
     assert_true(begin > 1840000000 && begin < 1841000000); /* 6/7 of it: no overflow on the way */
 }
 
+/* F77: taskset and a container's quota count. */
 static void affinity_limits_the_cpu_count(void **state) {
     (void)state;
     cpu_set_t all, one;
@@ -175,6 +177,7 @@ static void put(const char *group, const char *name, const char *text) {
     scratch_put(path, text, strlen(text));
 }
 
+/* F77 */
 static void a_quota_of_version_2_limits_the_cpu_count(void **state) {
     (void)state;
     put("/a/b", "cpu.max", "400000 100000\n");

@@ -76,18 +76,28 @@ static long long left_of(long long limit, long long used, long long cached) {
     return used - cached >= limit ? 0 : cached > used ? limit : limit - used + cached;
 }
 
-/* Version 2: memory.max is a number or "max". */
-static long long group_limit_2(const char *folder) { return number_in(folder, "memory.max"); }
+static long long smaller(long long a, long long b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
+
+/* Version 2: a number or "max". Above memory.high nobody is killed, but everything is held up until
+ * enough was given back: for weights that every token reads that is no better. */
+static long long group_limit_2(const char *folder) {
+    return smaller(number_in(folder, "memory.max"), number_in(folder, "memory.high"));
+}
 
 static long long group_memory_2(const char *folder) {
     return left_of(group_limit_2(folder), number_in(folder, "memory.current"),
                    cached_files(folder, "inactive_file", "active_file"));
 }
 
-/* Version 1 writes no limit as the largest number of whole pages. */
+/* Version 1 writes no limit as the largest number of whole pages. What groups above allow stands in
+ * memory.stat also where a container does not see them. */
 static long long group_limit_1(const char *folder) {
-    long long limit = number_in(folder, "memory.limit_in_bytes");
-    return limit >= LLONG_MAX / 2 ? -1 : limit;
+    long long own = number_in(folder, "memory.limit_in_bytes");
+    char *text = read_value(folder, "memory.stat");
+    long long above = statistic(text, "hierarchical_memory_limit");
+    fct_free(text);
+    if (own >= LLONG_MAX / 2) own = -1;
+    return above <= 0 || above >= LLONG_MAX / 2 ? own : smaller(own, above);
 }
 
 static long long group_memory_1(const char *folder) {
@@ -97,8 +107,6 @@ static long long group_memory_1(const char *folder) {
 
 /* What a controller's group says: -1 for no limit. */
 typedef long long group_value(const char *folder);
-
-static long long smaller(long long a, long long b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
 /* The smallest value of a group and the groups above it. In a container the group's path may be the
  * host's and not be found below mount; its mount's own files then count. */

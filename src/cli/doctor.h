@@ -35,7 +35,7 @@ struct fct_storage {
 
 /* The emulated NUMA nodes of a Raspberry Pi, which spread memory over the banks of its SDRAM. */
 struct fct_doctor_banks {
-    int n_nodes;               /* of memory; 0: unknown */
+    int n_nodes;               /* of memory; 0: the kernel tells of none */
     int asked_nodes;           /* numa=fake=N on the kernel's command line; 0: it says nothing */
     bool interleaved;          /* numa_policy=interleave */
     bool bootloader_known;     /* the firmware could be asked for its configuration */

@@ -44,9 +44,9 @@ void fct_doctor_arm_name(const char *cpuinfo, char *out, size_t size) {
 }
 
 void fct_doctor_features(const char *flags, char *out, size_t size) {
-    static const char *const looked_at[] = {"asimd",    "asimddp",  "i8mm",     "avx2",
-                                            "fma",      "f16c",     "avx_vnni", "avx512f",
-                                            "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"};
+    static const char *const looked_at[] = {
+        "asimd",   "asimddp",  "i8mm",     "avx2",     "fma",         "f16c",     "avx_vnni",
+        "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "amx_tile", "amx_int8"};
     size_t n = 0;
     *out = 0;
     for (size_t i = 0; i < sizeof looked_at / sizeof looked_at[0] && n < size; i++)
@@ -63,8 +63,11 @@ static bool has_all(const char *flags, const char *const *words) {
 const char *fct_doctor_kernels_for(const char *flags) {
     /* best first */
     static const struct {
-        const char *kernels, *needed[8];
+        const char *kernels, *needed[10];
     } tables[] = {
+        {"amx",
+         {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni",
+          "amx_tile", "amx_int8"}},
         {"avx512",
          {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"}},
         {"avxvnni", {"avx2", "fma", "f16c", "avx_vnni"}},
@@ -76,7 +79,7 @@ const char *fct_doctor_kernels_for(const char *flags) {
     };
     if (!*flags) return "";
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        const char *needed[9] = {NULL};
+        const char *needed[11] = {NULL};
         memcpy(needed, tables[i].needed, sizeof tables[i].needed);
         if (has_all(flags, needed)) return tables[i].kernels;
     }

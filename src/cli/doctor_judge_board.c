@@ -173,5 +173,5 @@ static void judge_nodes(const struct fct_doctor_facts *f, struct fct_diagnosis *
 void fct_judge_banks(const struct fct_doctor_facts *f, struct fct_diagnosis *out) {
     if (f->pi < 4) return;
     judge_setting(f, out);
-    if (f->banks.n_nodes || f->banks.asked_nodes) judge_nodes(f, out);
+    judge_nodes(f, out); /* a kernel without NUMA has no folder of nodes */
 }

@@ -14,7 +14,7 @@ static fct_status make_folders(char *path, fct_error *err) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
-        if (!made) return fct_fail_errno(err, path);
+        if (!made) return fct_fail_errno(err, "%s", path);
         *slash = '/';
     }
     return FCT_OK;
