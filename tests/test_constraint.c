@@ -169,8 +169,7 @@ static void what_is_valid_comes_as_the_model_wants_it(void **state) {
 static void greedy_departs_only_from_what_is_not_allowed(void **state) {
     (void)state;
     fct_error err = {0};
-    static const char schema[] = "{\"type\": \"array\", \"items\": {\"type\": \"string\","
-                                 " \"maxLength\": 40}, \"minItems\": 2, \"maxItems\": 2}";
+    static const char schema[] = "{\"type\": \"string\", \"minLength\": 15, \"maxLength\": 60}";
     fct_constraint *constraint = constraint_of(schema);
     fct_generate_options options = greedy(constraint);
     fct_generation out;
@@ -333,8 +332,12 @@ static void a_thought_is_free_and_the_content_held(void **state) {
     assert_int_equal(out.reason, FCT_REASON_END);
     fct_generation_free(&out);
     /* An end within the thought would leave no content. */
+    options.max_tokens = 60;
     answer("<|channel>thought\nHm<turn|>", true, &options, &out);
+    assert_true(out.complete || out.reason == FCT_REASON_LENGTH);
+    assert_true(out.n_ids > wants("<|channel>thought\nHm<turn|>").n);
     fct_generation_free(&out);
+    options.max_tokens = 0;
     options.max_thought = 12;
     answer("<|channel>thought\nHm hm hm hm hm hm hm hm hm hm hm hm hm hm hm hm", true, &options,
            &out);
