@@ -58,31 +58,39 @@ static double logprob(const json_t *step, size_t rank) {
 /* Calls check at each step of the reference, with the logits behind the ids listed so far. */
 struct step {
     const char *prompt;
-    int entry, number;    /* which prompt, which id of its answer */
+    int number;           /* which id of its answer */
     int listed;           /* the id of llama.cpp with the file's weights and int8 activations, */
-    double margin;        /* by which it is better than the next, */
-    int float_best;       /* and with its own float arithmetic, of F32 weights */
+    double margin;        /* by which it is better than the next */
+    const json_t *ways;   /* ids that are best in one of the ways to run llama.cpp so */
+    int float_best;       /* the id of its own float arithmetic, of F32 weights */
     const json_t *floats; /* its three best [id, log-probability] then */
     const float *logits;
     int n_vocab, best; /* facet's */
 };
 typedef void (*step_check)(const struct step *step, void *user);
 
-static void check_entry(fct_session *session, const json_t *entry, const json_t *floats,
-                        struct step *step, step_check check, void *user) {
+/* One prompt and its answer, as the three files have it. */
+struct entry {
+    const json_t *listed, *floats, *ways;
+};
+
+static void check_entry(fct_session *session, struct entry entry, struct step *step,
+                        step_check check, void *user) {
     int ids[CHUNK], answer[CHUNK];
-    int n = read_ids(json_object_get(entry, "prompt_ids"), ids),
-        n_answer = read_ids(json_object_get(entry, "ids"), answer);
-    step->prompt = json_string_value(json_object_get(entry, "prompt"));
-    assert_int_equal(json_array_size(floats), n_answer);
+    int n = read_ids(json_object_get(entry.listed, "prompt_ids"), ids),
+        n_answer = read_ids(json_object_get(entry.listed, "ids"), answer);
+    step->prompt = json_string_value(json_object_get(entry.listed, "prompt"));
+    assert_int_equal(json_array_size(entry.floats), n_answer);
+    assert_int_equal(json_array_size(entry.ways), n_answer);
     for (step->number = 0; step->number < n_answer; step->number++) {
         size_t i = (size_t)step->number;
-        const json_t *top = json_array_get(json_object_get(entry, "top3"), i);
+        const json_t *top = json_array_get(json_object_get(entry.listed, "top3"), i);
         fct_error err;
         if (fct_session_prefill(session, ids, n, &err) != FCT_OK) fail_msg("%s", err.message);
         ids[n++] = step->listed = answer[i];
         step->margin = logprob(top, 0) - logprob(top, 1);
-        step->floats = json_array_get(floats, i);
+        step->ways = json_array_get(entry.ways, i);
+        step->floats = json_array_get(entry.floats, i);
         step->float_best =
             (int)json_integer_value(json_array_get(json_array_get(step->floats, 0), 0));
         step->logits = fct_session_logits(session);
@@ -91,21 +99,29 @@ static void check_entry(fct_session *session, const json_t *entry, const json_t 
     }
 }
 
+enum { N_ENTRIES = 10 };
+static const json_t *entries_of(json_t *file) {
+    const json_t *entries = json_object_get(file, "entries");
+    assert_int_equal(json_array_size(entries), N_ENTRIES);
+    return entries;
+}
+
 static void check_steps(const char *weights, step_check check, void *user) {
     fct_model *model = open_model(weights);
     fct_session *session = open_session(model, FCT_ACTIVATIONS_AUTO);
-    json_t *reference = json_load_file(TEST_DATA "/gguf/gemma3-270m.json", 0, NULL),
-           *floats = json_load_file(TEST_DATA "/gguf/gemma3-270m-f32.json", 0, NULL);
-    const json_t *entries = json_object_get(reference, "entries"),
-                 *float_entries = json_object_get(floats, "entries");
+    json_t *listed = json_load_file(TEST_DATA "/gguf/gemma3-270m.json", 0, NULL),
+           *floats = json_load_file(TEST_DATA "/gguf/gemma3-270m-f32.json", 0, NULL),
+           *ways = json_load_file(TEST_DATA "/gguf/gemma3-270m-ways.json", 0, NULL);
     struct step step = {.n_vocab = fct_model_describe(model).vocab_size};
-    assert_int_equal(json_array_size(entries), 10);
-    assert_int_equal(json_array_size(float_entries), 10);
-    for (; step.entry < 10; step.entry++)
-        check_entry(session, json_array_get(entries, (size_t)step.entry),
-                    json_array_get(float_entries, (size_t)step.entry), &step, check, user);
-    json_decref(reference);
+    for (size_t i = 0; i < N_ENTRIES; i++) {
+        struct entry entry = {json_array_get(entries_of(listed), i),
+                              json_array_get(entries_of(floats), i),
+                              json_array_get(entries_of(ways), i)};
+        check_entry(session, entry, &step, check, user);
+    }
+    json_decref(listed);
     json_decref(floats);
+    json_decref(ways);
     fct_session_free(session);
     fct_model_free(model);
 }
@@ -150,75 +166,53 @@ static void f32_is_llama_cpp_in_f32(void **state) {
 
 /* ---- against the file as llama.cpp runs it, activations in int8 ---- */
 
-/* Steps at which llama.cpp itself, with the same weights and float arithmetic, prefers another id
- * than in the list, though its margin there is above 0.1. */
-static const struct known {
-    int entry, number, listed, float_best;
-} known[] = {
-    {1, 0, 3953, 2268},
-    {5, 12, 121186, 2034},
-    {9, 3, 840, 999},
-    {9, 20, 7591, 506},
-};
-enum { N_KNOWN = sizeof known / sizeof *known };
-
-static const struct known *find_known(const struct step *step) {
-    for (size_t i = 0; i < N_KNOWN; i++)
-        if (known[i].entry == step->entry && known[i].number == step->number) return &known[i];
-    return NULL;
-}
-
+/* Rounding to int8 is chaotic: sums in another order flip some codes, and a few layers on every
+ * number is another draw. The list is one draw. llama.cpp, run in 24 ways on the same ids (how a
+ * prompt is split, kernels, attention, cache: docs/QUALITY.md), prefers another id at up to 7 of
+ * the steps whose margin is above 0.1. Steps at which all its ways agree are settled. */
 struct choices {
-    int n_decided, n_known, n_wrong;
-    struct step wrong; /* the last */
+    int n_decided, n_settled, n_other; /* margin above 0.1; of them: settled, not the listed id */
 };
 
-static void report(const struct step *step, const char *what) {
-    print_message("\"%s\", step %d: %d, not %d (margin %.3f): %s\n", step->prompt, step->number,
-                  step->best, step->listed, step->margin, what);
+static bool is_a_way(const struct step *step) {
+    for (size_t i = 0; i < json_array_size(step->ways); i++)
+        if (json_integer_value(json_array_get(step->ways, i)) == step->best) return true;
+    return false;
 }
 
 static void check_choice(const struct step *step, void *user) {
     struct choices *choices = user;
-    const struct known *exception = find_known(step);
     if (step->margin <= 0.1) return;
+    bool settled = json_array_size(step->ways) == 1, other = step->best != step->listed;
     choices->n_decided++;
-    if (exception) {
-        assert_int_equal(step->listed, exception->listed);
-        assert_int_equal(step->float_best, exception->float_best);
-    } else {
-        assert_int_equal(step->listed, step->float_best);
-    }
-    if (step->best == step->listed) return;
-    bool excused = exception && step->best == exception->float_best;
-    report(step, excused ? "as llama.cpp in float" : "wrong");
-    *(excused ? &choices->n_known : &choices->n_wrong) += 1;
-    if (!excused) choices->wrong = *step;
+    choices->n_settled += settled;
+    choices->n_other += other;
+    if (other)
+        print_message("\"%s\", step %d: %d, not %d (margin %.3f, llama.cpp in float: %d)\n",
+                      step->prompt, step->number, step->best, step->listed, step->margin,
+                      step->float_best);
+    if (settled) assert_int_equal(step->best, step->listed);
+    assert_true(is_a_way(step));
 }
 
 static struct choices choose(const char *weights) {
     struct choices choices = {0};
     check_steps(weights, check_choice, &choices);
-    print_message("%s: of %d decided steps %d differ as known, %d otherwise\n", weights,
-                  choices.n_decided, choices.n_known, choices.n_wrong);
+    print_message("%s: %d of %d steps with a margin are otherwise, of %d settled none\n", weights,
+                  choices.n_other, choices.n_decided, choices.n_settled);
     assert_int_equal(choices.n_decided, 229);
+    assert_int_equal(choices.n_settled, 214);
     return choices;
 }
 
-static void f32_chooses_what_llama_cpp_chose(void **state) {
+static void f32_chooses_what_llama_cpp_chooses(void **state) {
     (void)state;
-    struct choices choices = choose("f32");
-    assert_int_equal(choices.n_known, N_KNOWN);
-    assert_int_equal(choices.n_wrong, 0);
+    assert_int_equal(choose("f32").n_other, 4);
 }
 
-/* One step of 229 is otherwise: there 42375 is better by no more than 0.028 in float. */
-static void q8_chooses_what_llama_cpp_chose(void **state) {
+static void q8_chooses_what_llama_cpp_chooses(void **state) {
     (void)state;
-    struct choices choices = choose("q8");
-    assert_int_equal(choices.n_wrong, 1);
-    assert_true(choices.wrong.entry == 5 && choices.wrong.number == 6);
-    assert_true(choices.wrong.listed == 42375 && choices.wrong.best == 31199);
+    assert_int_equal(choose("q8").n_other, 3);
 }
 
 /* Ids of a text, <bos> first; the caller frees. */
@@ -323,10 +317,10 @@ static void perplexity_in_q8_stays_close(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prompts_become_the_ids_of_the_reference),
-        cmocka_unit_test(q8_chooses_what_llama_cpp_chose),
+        cmocka_unit_test(q8_chooses_what_llama_cpp_chooses),
         cmocka_unit_test(perplexity_in_q8_stays_close),
         cmocka_unit_test(f32_is_llama_cpp_in_f32),
-        cmocka_unit_test(f32_chooses_what_llama_cpp_chose),
+        cmocka_unit_test(f32_chooses_what_llama_cpp_chooses),
         cmocka_unit_test(perplexity_in_f32_is_llama_cpps),
     };
     const char *given = getenv("FACET_GEMMA3_270M"), *home = getenv("HOME");
