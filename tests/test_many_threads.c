@@ -1,6 +1,7 @@
 /* test_many_threads.c - more threads than CPUs, and CPUs that others use too: slower, not a
  * hundred times slower. */
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "base/threads.h"
@@ -59,8 +60,10 @@ static void beside_two_that_are_busy(void **state) {
     (void)state;
     pid_t busy[2];
     for (int i = 0; i < 2; i++)
-        if ((busy[i] = fork()) == 0)
+        if ((busy[i] = fork()) == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* not longer than the test, however that ends */
             for (;;) continue;
+        }
     check_twice_as_many("beside two busy loops");
     for (int i = 0; i < 2; i++) {
         kill(busy[i], SIGKILL);
