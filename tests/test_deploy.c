@@ -19,6 +19,7 @@
 #include "deploy/piece_sum.h"
 #include "deploy/shell_words.h"
 #include "deploy_fixture.h"
+#include "pty.h"
 
 #define MEGABYTE 1000000
 
@@ -491,6 +492,76 @@ static void a_sudo_that_asks_for_a_password_is_no_sudo(void **state) {
     if (deploy_to(scratch_path("root"), NULL, false, false, &err)) fail_msg("%s", err.message);
 }
 
+/* It wants a password, which is no word of a shell. */
+static const char hard_sudo[] =
+    "#!/bin/sh\n"
+    "if [ \"$1\" = -n ]; then echo 'sudo: a password is required' >&2; exit 1; fi\n"
+    "[ \"$1 $2\" = '-S -p' ] || exit 1\n"
+    "shift 3; IFS= read -r p\n"
+    "if [ \"$p\" = \"it's \\$HOME \" ]; then exec \"$@\"; fi\n"
+    "echo 'sudo: 1 incorrect password attempt' >&2; exit 1\n";
+
+struct person {
+    const char *const *passwords; /* typed one after the other */
+    int n_asked;
+};
+
+static bool type(void *user, const char *prompt, char *out, size_t size) {
+    struct person *person = user;
+    assert_string_equal(prompt, "sudo there wants the password of pi: ");
+    snprintf(out, size, "%s", person->passwords[person->n_asked++]);
+    return true;
+}
+
+static fct_status deploy_asking(struct person *person, fct_error *err) {
+    const struct fct_deploy_options options = {.destination = "pi@board",
+                                               .program = deploy_program(),
+                                               .service = true,
+                                               .root = scratch_path("root"),
+                                               .password = type,
+                                               .user = person};
+    return fct_deploy(&options, err);
+}
+
+static void a_sudo_that_asks_for_a_password_gets_it_from_the_person(void **state) {
+    (void)state;
+    fct_error err;
+    struct person person = {(const char *const[]){"wrong", "it's $HOME "}, 0};
+    put_user(hard_sudo);
+    if (deploy_asking(&person, &err)) fail_msg("%s", err.message);
+    assert_int_equal(person.n_asked, 2);
+    assert_asked("daemon-reload\nenable --quiet facet.socket\nrestart facet.socket\n");
+    assert_same_file(deploy_program(), scratch_path("root/usr/local/bin/facet"));
+    person = (struct person){(const char *const[]){"a", "b", "c"}, 0};
+    assert_int_equal(deploy_asking(&person, &err), FCT_ERR_UNSUPPORTED);
+    assert_int_equal(person.n_asked, 3);
+    assert_string_equal(err.message,
+                        "--service: needs root there, and sudo took no password of pi");
+}
+
+static struct pty deploy_on_a_terminal(void) {
+    static char root[200];
+    strcpy(root, scratch_path("root"));
+    return pty_start(100, NULL,
+                     (char *[]){FACET_PROGRAM, "deploy", "pi@board", "--no-model", "--service",
+                                "--root", root, NULL});
+}
+
+static void a_password_is_typed_on_the_terminal_and_does_not_show(void **state) {
+    (void)state;
+    put_user(hard_sudo);
+    struct pty pty = deploy_on_a_terminal();
+    pty_expect(&pty, "sudo there wants the password of pi: ");
+    pty_send(&pty, "it's $HOME \n");
+    pty_expect(&pty, "facet runs there on: CPU");
+    assert_false(pty_showed(&pty, "it's"));
+    assert_int_equal(pty_finish(&pty), 0);
+    pty = deploy_on_a_terminal();
+    pty_expect(&pty, "sudo there wants the password of pi: ");
+    pty_send(&pty, "\x03");
+    assert_int_equal(pty_finish(&pty), DEPLOY_INTERRUPTED);
+}
+
 static void a_service_needs_systemd_root_and_a_folder_it_can_see(void **state) {
     (void)state;
     fct_error err;
@@ -672,6 +743,8 @@ int main(void) {
         FAR_TEST(a_service_is_installed_once_and_only_if_asked),
         FAR_TEST(a_user_with_sudo_gets_what_needs_root_by_sudo_alone),
         FAR_TEST(a_sudo_that_asks_for_a_password_is_no_sudo),
+        FAR_TEST(a_sudo_that_asks_for_a_password_gets_it_from_the_person),
+        FAR_TEST(a_password_is_typed_on_the_terminal_and_does_not_show),
         FAR_TEST(a_service_needs_systemd_root_and_a_folder_it_can_see),
         FAR_TEST(the_model_is_one_word_of_the_unit),
         FAR_TEST(systemd_understands_the_units_and_finds_them_safe),

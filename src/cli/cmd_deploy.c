@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/model_choice.h"
+#include "cli/password.h"
 #include "cli/progress.h"
 #include "cli/tame.h"
 #include "deploy/deploy.h"
@@ -14,7 +15,7 @@ struct deploy_options {
     int port, retries;
     float retry_delay, timeout;
     struct fct_text_list ssh_options;
-    const char *program, *folder, *bin;
+    const char *program, *folder, *bin, *root;
     bool no_program, no_model, service, dry_run, quiet;
 };
 
@@ -45,6 +46,9 @@ static const struct fct_option own_options[] = {
     {"timeout", 0, FCT_OPTION_NUMBER, AT(timeout), "SECONDS",
      "give up when nothing came from there for so long, logging in included; 0: wait for ever",
      "120", 0, 86400, NULL},
+    {"root", 0, FCT_OPTION_TEXT, AT(root), "DIR",
+     "take the facts of the machine and write the units there below DIR instead of /, for tests",
+     NULL, 0, 0, NULL},
     {"quiet", 0, FCT_OPTION_FLAG, AT(quiet), NULL, "nothing on stderr but errors", NULL, 0, 0,
      NULL},
     {0},
@@ -84,6 +88,14 @@ static bool is_cancelled(void *user) {
     return fct_interrupted();
 }
 
+static bool ask_password(void *user, const char *prompt, char *out, size_t size) {
+    struct deployment *deployment = user;
+    char tame[512];
+    fct_tame_copy(tame, sizeof tame, prompt);
+    fct_progress_clear(&deployment->progress);
+    return fct_password_ask(tame, out, size);
+}
+
 /* The model that is named, else the one that the other commands would take; NULL: none. */
 static fct_status choose_model(const struct deploy_options *options, struct fct_arguments arguments,
                                char **model, fct_error *err) {
@@ -116,6 +128,8 @@ static fct_status deploy(struct deployment *deployment, const char *destination,
         .progress = show_progress,
         .note = show_note,
         .cancelled = is_cancelled,
+        .password = ask_password,
+        .root = options->root,
         .user = deployment,
     };
     return fct_deploy(&how, err);
@@ -173,7 +187,8 @@ const struct fct_command fct_cmd_deploy = {
         "starts `facet run` for each connection to " FCT_DEPLOY_SOCKET
         ": what is written to it is the prompt, up to the end, and the answer comes back. The "
         "units are confined (a user of their own, nothing to write, no network, a memory limit). "
-        "This needs root there, or sudo without a password.",
+        "This needs root there, or sudo, whose password is asked for on the terminal if it wants "
+        "one.",
     .groups = groups,
     .max_arguments = 2,
     .options_bytes = sizeof(struct deploy_options),

@@ -27,6 +27,7 @@ struct deploy {
     struct fct_far_options far;
     fct_far_shell *shell;
     struct fct_board board;
+    char password[256]; /* for sudo there; "": it wants none */
     char *program_path;
     struct fct_elf elf;
     struct fct_far_file program, model; /* path NULL: not asked for */
@@ -226,18 +227,49 @@ static fct_status copy(struct deploy *deploy, struct fct_far_file *file, fct_err
 
 /* ---- the service ---- */
 
+static fct_status try_password(struct deploy *deploy, fct_error *err) {
+    return fct_service_try_password(deploy->shell, deploy->password, &deploy->board.sudo, err);
+}
+
+/* A sudo that wants a password gets it from the person, who may mistype it. */
+static fct_status ask_password(struct deploy *deploy, fct_error *err) {
+    enum { ATTEMPTS = 3 };
+    const struct fct_deploy_options *options = deploy->options;
+    struct fct_board *board = &deploy->board;
+    char prompt[400];
+    if (board->root || board->sudo || !strstr(board->sudo_says, "password") || !options->password)
+        return FCT_OK;
+    snprintf(prompt, sizeof prompt, "sudo there wants the password of %s: ", board->user);
+    for (int i = 0; i < ATTEMPTS && !board->sudo; i++) {
+        if (!options->password(options->user, prompt, deploy->password, sizeof deploy->password))
+            return cancelled(deploy) ? fct_fail(err, FCT_ERR_CANCELLED, "stopped") : FCT_OK;
+        fct_status status = persist(deploy, try_password, err);
+        if (status) return status;
+        if (!board->sudo) say(deploy, "sudo there does not take it");
+    }
+    if (board->sudo) return FCT_OK;
+    return fct_fail(err, FCT_ERR_UNSUPPORTED,
+                    "--service: needs root there, and sudo took no password of %s", board->user);
+}
+
+static struct fct_far_root far_root(const struct deploy *deploy) {
+    return (struct fct_far_root){deploy->root, deploy->password};
+}
+
 static fct_status make_folder(struct deploy *deploy, fct_error *err) {
-    return fct_service_make_folder(deploy->shell, deploy->root, deploy->folder, err);
+    struct fct_far_root as = far_root(deploy);
+    return fct_service_make_folder(deploy->shell, &as, deploy->folder, err);
 }
 
 static fct_status install(struct deploy *deploy, fct_error *err) {
     struct fct_text path = {0};
+    struct fct_far_root as = far_root(deploy);
     fct_text_printf(&path, "%s/%s", deploy->folder, deploy->model.path ? deploy->model.name : "");
     char *model = fct_text_finish(&path, NULL, err);
     if (!model) return FCT_ERR_MEMORY;
-    fct_status status = fct_service_install(deploy->shell, deploy->root,
-                                            deploy->options->no_program ? NULL : deploy->bin,
-                                            deploy->model.path ? model : NULL, err);
+    fct_status status =
+        fct_service_install(deploy->shell, &as, deploy->options->no_program ? NULL : deploy->bin,
+                            deploy->model.path ? model : NULL, err);
     fct_free(model);
     return status;
 }
@@ -260,6 +292,7 @@ static fct_status check_all(struct deploy *deploy, fct_error *err) {
     if (status) return status;
     if (options->note) fct_board_tell(&deploy->board, options->note, options->user);
     status = fct_board_check(&deploy->board, err);
+    if (!status && options->service) status = ask_password(deploy, err);
     if (!status && options->service)
         status = fct_service_check(&deploy->board, deploy->folder, err);
     if (!status && !options->no_program) status = choose_program(deploy, err);
@@ -323,5 +356,6 @@ fct_status fct_deploy(const struct fct_deploy_options *options, fct_error *err) 
     fct_far_file_close(&deploy.program);
     fct_far_file_close(&deploy.model);
     fct_free(deploy.program_path);
+    explicit_bzero(deploy.password, sizeof deploy.password);
     return status;
 }

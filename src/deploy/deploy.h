@@ -30,6 +30,8 @@ struct fct_deploy_options {
     fct_progress_fn progress;
     void (*note)(void *user, const char *line); /* what is found, done, and wrong */
     bool (*cancelled)(void *user);
+    /* for a sudo over there that wants one; NULL or false: there is nobody to ask */
+    bool (*password)(void *user, const char *prompt, char *out, size_t size);
     void *user;
 };
 

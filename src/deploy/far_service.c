@@ -112,11 +112,13 @@ static fct_status no_root(const struct fct_board *board, fct_error *err) {
     if (!*board->sudo_says)
         return fct_fail(err, FCT_ERR_UNSUPPORTED,
                         "--service: needs root there, and there is no sudo: log in as root");
-    return fct_fail(err, FCT_ERR_UNSUPPORTED,
-                    "--service: needs root there, but \"%s\": log in as root, or let %s use sudo "
-                    "without a password, with these words there: echo '%s ALL=(ALL) NOPASSWD: ALL' "
-                    "| sudo tee /etc/sudoers.d/facet-deploy (and remove that file afterwards)",
-                    board->sudo_says, board->user, board->user);
+    return fct_fail(
+        err, FCT_ERR_UNSUPPORTED,
+        "--service: needs root there, but \"%s\": give the command on a terminal, where it "
+        "can ask for the password, or log in as root, or let %s use sudo without one, with "
+        "these words there: echo '%s ALL=(ALL) NOPASSWD: ALL' | sudo tee "
+        "/etc/sudoers.d/facet-deploy (and remove that file afterwards)",
+        board->sudo_says, board->user, board->user);
 }
 
 fct_status fct_service_check(const struct fct_board *board, const char *folder, fct_error *err) {
@@ -133,18 +135,47 @@ fct_status fct_service_check(const struct fct_board *board, const char *folder, 
     return FCT_OK;
 }
 
-static const char as_root[] = "as=; [ \"$(id -u)\" = 0 ] || as='sudo -n'\n";
+static void assign(struct fct_text *script, const char *variable, const char *value) {
+    fct_text_printf(script, "%s=", variable);
+    fct_shell_word_add(script, value);
+    fct_text_puts(script, "\n");
+}
 
-fct_status fct_service_make_folder(fct_far_shell *shell, const char *root, const char *folder,
-                                   fct_error *err) {
+/* A password goes from one process over there to the other, never through a command line. */
+static void begin_as(struct fct_text *script, const struct fct_far_root *as) {
+    assign(script, "r", as->root);
+    assign(script, "pw", as->password);
+    fct_text_puts(script, "as() {\n"
+                          "    if [ \"$(id -u)\" = 0 ]; then \"$@\"\n"
+                          "    elif [ -z \"$pw\" ]; then sudo -n \"$@\"\n"
+                          "    else printf '%s\\n' \"$pw\" | sudo -S -p '' \"$@\"; fi\n"
+                          "}\n");
+}
+
+static fct_status take_yes(void *user, const char *line, fct_error *err) {
+    (void)err;
+    if (strcmp(line, "yes") == 0) *(bool *)user = true;
+    return FCT_OK;
+}
+
+fct_status fct_service_try_password(fct_far_shell *shell, const char *password, bool *taken,
+                                    fct_error *err) {
     struct fct_text script = {0};
-    fct_text_puts(&script, as_root);
-    fct_text_puts(&script, "d=");
-    fct_shell_word_add(&script, root);
+    *taken = false;
+    begin_as(&script, &(struct fct_far_root){"", password});
+    fct_text_puts(&script, "if as true 2>/dev/null; then echo '= yes'; fi\n");
+    return fct_far_call_text(shell, &script, take_yes, taken, err);
+}
+
+fct_status fct_service_make_folder(fct_far_shell *shell, const struct fct_far_root *as,
+                                   const char *folder, fct_error *err) {
+    struct fct_text script = {0};
+    begin_as(&script, as);
+    fct_text_puts(&script, "d=$r");
     fct_shell_word_add(&script, folder);
     fct_text_puts(&script, "\nif [ ! -d \"$d\" ]; then\n"
-                           "$as mkdir -p -- \"$d\" && $as chown -- \"$(id -u)\" \"$d\" && "
-                           "$as chmod 755 -- \"$d\"\n"
+                           "as mkdir -p -- \"$d\" && as chown -- \"$(id -u)\" \"$d\" && "
+                           "as chmod 755 -- \"$d\"\n"
                            "fi\n");
     return fct_far_call_text(shell, &script, NULL, NULL, err);
 }
@@ -152,8 +183,8 @@ fct_status fct_service_make_folder(fct_far_shell *shell, const char *root, const
 /* A file that root owns appears whole; one that is the same already stays. */
 static const char install_script[] =
     "put() {\n" /* FROM TO MODE */
-    "    $as cp -- \"$1\" \"$2.new\" && $as chmod \"$3\" -- \"$2.new\" &&\n"
-    "        $as sync -- \"$2.new\" && $as mv -fT -- \"$2.new\" \"$2\" || exit 1\n"
+    "    as cp -- \"$1\" \"$2.new\" && as chmod \"$3\" -- \"$2.new\" &&\n"
+    "        as sync -- \"$2.new\" && as mv -fT -- \"$2.new\" \"$2\" || exit 1\n"
     "}\n"
     "sum() { sha256sum 2>/dev/null <\"$1\"; }\n"
     "umask 077; t=$(mktemp -d) || exit 1; trap 'rm -rf \"$t\"' EXIT\n"
@@ -169,25 +200,18 @@ static const char install_script[] =
     "if [ -n \"$b\" ] && [ \"$(sum \"$b\")\" != \"$(sum \"$r" PROGRAM "\")\" ]; then put \"$b\" "
     "\"$r" PROGRAM "\" 755; fi\n"
     "[ -x \"$r" PROGRAM "\" ] || { echo 'there is no " PROGRAM " there'; exit 1; }\n"
-    "if [ -n \"$changed\" ]; then $as systemctl daemon-reload || exit 1; fi\n"
-    "$as systemctl enable --quiet facet.socket || exit 1\n"
-    "if [ -n \"$changed\" ]; then $as systemctl restart facet.socket; else $as systemctl start "
+    "if [ -n \"$changed\" ]; then as systemctl daemon-reload || exit 1; fi\n"
+    "as systemctl enable --quiet facet.socket || exit 1\n"
+    "if [ -n \"$changed\" ]; then as systemctl restart facet.socket; else as systemctl start "
     "facet.socket; fi\n";
 
-static void assign(struct fct_text *script, const char *variable, const char *value) {
-    fct_text_printf(script, "%s=", variable);
-    fct_shell_word_add(script, value);
-    fct_text_puts(script, "\n");
-}
-
-fct_status fct_service_install(fct_far_shell *shell, const char *root, const char *bin,
+fct_status fct_service_install(fct_far_shell *shell, const struct fct_far_root *as, const char *bin,
                                const char *model, fct_error *err) {
     struct fct_text script = {0};
     char *socket = fct_service_socket_unit(err), *service = fct_service_unit(model, err);
     fct_status status = socket && service ? FCT_OK : FCT_ERR_MEMORY;
     if (!status) {
-        fct_text_puts(&script, as_root);
-        assign(&script, "r", root);
+        begin_as(&script, as);
         assign(&script, "socket", socket);
         assign(&script, "service", service);
         fct_text_puts(&script, "changed=; b=");
