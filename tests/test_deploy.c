@@ -285,12 +285,13 @@ static void a_writer_of_an_earlier_run_is_ended_first(void **state) {
     (void)state;
     char command[2000];
     int number = 0;
-    snprintf(command, sizeof command,
-             "mkdir -p ~/.local/bin; cd ~/.local/bin; mkfifo '%s/fifo'; sleep 60 >'%s/fifo' 2>&1 &\n"
-             "setsid sh -c 'read -r s </proc/$$/stat; set -- ${s##*\") \"}; shift 19;"
-             "echo \"other $$ $1\" >facet.part.owner; head -c 1000 >>facet.part; exit' "
-             "<'%s/fifo' & sleep 0.5",
-             scratch_folder, scratch_folder, scratch_folder);
+    snprintf(
+        command, sizeof command,
+        "mkdir -p ~/.local/bin; cd ~/.local/bin; mkfifo '%s/fifo'; sleep 60 >'%s/fifo' 2>&1 &\n"
+        "setsid sh -c 'read -r s </proc/$$/stat; set -- ${s##*\") \"}; shift 19;"
+        "echo \"other $$ $1\" >facet.part.owner; head -c 1000 >>facet.part; exit' "
+        "<'%s/fifo' & sleep 0.5",
+        scratch_folder, scratch_folder, scratch_folder);
     assert_int_equal(system(command), 0);
     FILE *owner = fopen(scratch_path("home/.local/bin/facet.part.owner"), "r");
     assert_non_null(owner);
