@@ -34,18 +34,19 @@ while IFS= read -r line; do
     esac
     n=$((n + 1))
     words=${words%%>*}
-    case $words in --version) more= ;; *) more=--help ;; esac
+    case $words in --*) more= ;; *) more=--help ;; esac
     eval "set -- $words" # the guide is ours; quotes are the shell's
     "$FACET" "$@" $more >"$folder/said" 2>&1 </dev/null || wrong "$line: $(head -n 1 "$folder/said")"
 done <"$folder/lines"
 [ "$n" -gt 10 ] || wrong "only $n lines of facet were found"
 
 # Commands inside the text, as `facet bench --protocol`.
-grep -oE '`facet [a-z][^`]*`' "$guide" | tr -d '`' | sort -u >"$folder/inline"
+grep -oE '`facet [a-z-][^`]*`' "$guide" | tr -d '`' | grep -v '^facet runs there on' | sort -u >"$folder/inline"
 while IFS= read -r line; do
     [ "$line" = 'facet serve' ] && continue # which is said not to be there
     eval "set -- ${line#facet }"
-    "$FACET" "$@" --help >/dev/null 2>&1 </dev/null || wrong "$line"
+    case $1 in --*) ;; *) set -- "$@" --help ;; esac
+    "$FACET" "$@" >/dev/null 2>&1 </dev/null || wrong "$line"
 done <"$folder/inline"
 ! "$FACET" serve --help >/dev/null 2>&1 || wrong "says that there is no facet serve"
 
@@ -59,12 +60,18 @@ for name in $(grep -o 'facet_[0-9.]*-[0-9]*_[a-z0-9]*\.deb' "$guide" | sort -u);
     case $name in facet_"${version#facet }"-1_arm64.deb) ;; *) wrong "$name is not of $version" ;; esac
 done
 
-# ---- what deploy says is what the table says ----
+# ---- computed speeds are those of bench/pi_model.md ----
+
+computed=$(sed -n 's/^Computed, not measured by anybody: \([0-9.]*\) to \([0-9.]*\) tokens of an answer a second in `q4`, and \([0-9]*\) to \([0-9]*\) tokens of a prompt.*/\3-\4 | \1-\2/p' "$guide")
+[ -n "$computed" ] && grep '^| facet, q4' "$FACET_SOURCE/bench/pi_model.md" | tr -s ' ' | grep -qF "| $computed |" ||
+    wrong "what is to be expected is not what bench/pi_model.md computes: $computed"
+
+# ---- what facet says is what the table says ----
 
 sed -n 's/^| `\([^`]*\)` |.*/\1/p' "$guide" | while IFS= read -r message; do
     for part in $(printf '%s' "$message" | tr ' ' '\n' | grep -E '^[a-z]{6,}$'); do
-        grep -rqF -- "$part" "$FACET_SOURCE/src/deploy" && continue
-        [ "$message" = 'Permission denied (publickey)' ] || echo "$message: no \"$part\" in src/deploy"
+        grep -rqF -- "$part" "$FACET_SOURCE/src/deploy" "$FACET_SOURCE/src/engine" && continue
+        [ "$message" = 'Permission denied (publickey)' ] || echo "$message: no \"$part\" in the sources"
     done
 done >"$folder/messages"
 [ -s "$folder/messages" ] && wrong "$(cat "$folder/messages")"
