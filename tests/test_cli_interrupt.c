@@ -19,10 +19,11 @@ extern char **environ;
 
 #define MODEL MODELS "/demo.facet"
 #define PIPE_BYTES 4096   /* the least that Linux gives: what is not read soon stops the writer */
+#define MOST_WRITTEN 32   /* bytes at once, which wait for room for all of them */
 #define PATIENCE 60000000 /* microseconds */
 
-/* A program that writes the same id of four digits until its context is full: more than the pipe
- * holds. */
+/* A program that writes the longest word it knows, a capital's 18 bytes, until its context is full:
+ * more than the pipe holds. */
 struct run {
     pid_t pid;
     int out, err;
@@ -30,8 +31,8 @@ struct run {
 
 static struct run start(void) {
     static const char *const arguments[] = {
-        "facet", "run",           "-m", MODEL,          "-t",        "1",     "-c", "1200",
-        "--ids", "--temperature", "0",  "--logit-bias", "2000=1000", "hello", NULL};
+        "facet", "run",           "-m", MODEL,          "-t",        "1",     "-c",
+        "400",   "--temperature", "0",  "--logit-bias", "1988=1000", "hello", NULL};
     int out[2], err[2];
     struct run run;
     posix_spawn_file_actions_t actions;
@@ -54,11 +55,11 @@ static struct run start(void) {
 /* Waits until the program stands still because nobody reads what it has written. */
 static void wait_until_stuck(const struct run *run) {
     int n_bytes = 0, capacity = fcntl(run->out, F_GETPIPE_SZ);
-    for (int waited = 0; n_bytes < capacity - 16 && waited < PATIENCE; waited += 10000) {
+    for (int waited = 0; n_bytes < capacity - MOST_WRITTEN && waited < PATIENCE; waited += 10000) {
         usleep(10000);
         assert_int_equal(ioctl(run->out, FIONREAD, &n_bytes), 0);
     }
-    assert_true(n_bytes >= capacity - 16);
+    assert_true(n_bytes >= capacity - MOST_WRITTEN);
     usleep(200000);
 }
 
