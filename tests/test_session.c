@@ -52,6 +52,7 @@ static void check_logits(fct_session *session) {
     assert_memory_equal(fct_session_logits(session), expected, sizeof expected);
 }
 
+/* F28 among others: all tokens at once or one by one, layers that share keys and values too. */
 static void batch_and_threads_change_no_bit(void **state) {
     (void)state;
     static const int batches[] = {1, 2, 7, 15, 16, 17, 31, 64, 100, MOST};
@@ -67,7 +68,7 @@ static void batch_and_threads_change_no_bit(void **state) {
     }
 }
 
-/* Around the window's size: 15 to 18 tokens see all, or lose the first. */
+/* F30, around the window's size: 15 to 18 tokens see all, or lose the first. */
 static void prompts_around_the_window_agree_with_reading_one_by_one(void **state) {
     (void)state;
     fct_error err = {0};
@@ -221,7 +222,7 @@ static bool keep_last(void *user, int position, const float *logits) {
     return true;
 }
 
-/* Layers that share keys and values see the same with and without a cache: the whole stack for all,
+/* F27: layers that share keys and values see the same with and without a cache: the whole stack for all,
  * or only the last token. */
 static void scoring_agrees_with_prefill(void **state) {
     (void)state;
