@@ -106,7 +106,7 @@ static void the_disk_of_a_laptop_is_found_under_encryption_and_lvm(void **state)
     IS_FINE("storage", "NVMe nvme0n1 (16.0 GT/s PCIe x4)");
     IS_FINE("swap", "1.02 GB on NVMe");
     IS_FINE("kernels", "avxvnni (avx2 fma f16c avx_vnni)");
-    IS_FINE("pages", "2 MiB for who asks");
+    IS_FINE("pages", "2 MiB where asked for");
     IS_FINE("governor", "powersave of intel_pstate, which follows the load");
     IS_FINE("clock", "up to 4.40 GHz");
     IS_FINE("load", "0.92");
@@ -132,7 +132,7 @@ static void the_limits_of_a_container_count(void **state) {
     IS_FINE("kernels", "avx512");
     IS_FINE("system", "in a container");
     IS_FINE("swap", "none");
-    IS_FINE("storage", "disk of a virtual machine vda");
+    IS_FINE("storage", "virtual disk vda");
 }
 
 static void a_machine_that_tells_nothing_is_no_fault(void **state) {

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/file.h"
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/threads.h"

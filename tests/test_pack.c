@@ -179,7 +179,6 @@ static void data_of_a_large_file_starts_on_2_mib(void **state) {
         fct_pack_writer *writer = fct_pack_writer_new(NULL);
         assert_int_equal(fct_pack_writer_bytes(writer, "large", sizes[i], NULL), FCT_OK);
         assert_int_equal(fct_pack_writer_begin(writer, model_path(), NULL), FCT_OK);
-        assert_int_equal(fct_pack_writer_total(writer), aligns[i] + sizes[i]);
         write_counting(writer, 9, sizes[i], 1 << 20);
         assert_int_equal(fct_pack_writer_finish(writer, NULL), FCT_OK);
         fct_pack_writer_free(writer);

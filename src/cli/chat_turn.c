@@ -1,6 +1,5 @@
 /* chat_turn.c - one turn: a question asked, its answer printed and kept. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/memory.h"

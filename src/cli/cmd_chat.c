@@ -13,7 +13,6 @@
 #include "cli/interrupt.h"
 #include "cli/known_threads.h"
 #include "cli/prompt_input.h"
-#include "cli/standard_output.h"
 #include "cli/text_input.h"
 #include "cli/user_folder.h"
 

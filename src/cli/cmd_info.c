@@ -1,6 +1,5 @@
 /* cmd_info.c - `facet info`: what a file holds. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/json_table.h"

@@ -1,10 +1,10 @@
 /* cmd_parse.c - `facet parse`: an answer in text form, read back into a message. */
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "cli/json_output.h"
 #include "cli/text_input.h"
 
 static const struct fct_option no_options[] = {{0}};

@@ -1,10 +1,8 @@
 /* cmd_run.c - `facet run`: one answer, streamed. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/utf8.h"
 #include "cli/answer_stream.h"
 #include "cli/commands.h"
 #include "cli/format_choice.h"

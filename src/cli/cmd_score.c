@@ -1,7 +1,6 @@
 /* cmd_score.c - `facet score`: how well a model foresees a text, and how far it is from another. */
 #include <stdio.h>
 
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/model_choice.h"

@@ -41,12 +41,6 @@ fct_status fct_conversation_render(const struct fct_conversation *conversation,
                                    const fct_model *model, bool think, bool answer, int **ids,
                                    int *n_ids, fct_error *err);
 
-/* A conversation as JSON text (docs/CHAT.md); the caller's (free). */
-char *fct_conversation_text(const struct fct_conversation *conversation, fct_error *err);
-/* path names the text in messages. On failure the conversation is as it was. */
-fct_status fct_conversation_read(struct fct_conversation *conversation, const char *text,
-                                 size_t n_bytes, const char *path, fct_error *err);
-
 /* The file of a conversation, whole or not at all: what the session holds goes with it
  * (docs/SESSION.md), unless that is nothing, or path ends in ".json": then it is the text. */
 fct_status fct_conversation_save(const struct fct_conversation *conversation,

@@ -11,7 +11,8 @@
 #define FORMAT "facet-conversation"
 #define FILE_LIMIT ((size_t)64 << 20)
 
-char *fct_conversation_text(const struct fct_conversation *c, fct_error *err) {
+/* A conversation as JSON text (docs/CHAT.md); the caller's (free). */
+static char *text_of(const struct fct_conversation *c, fct_error *err) {
     json_t *object =
         json_pack("{s:s, s:i, s:s?, s:I, s:O}", "format", FORMAT, "version", 1, "system", c->system,
                   "not_sent", (json_int_t)c->first, "messages", c->messages);
@@ -29,7 +30,7 @@ static bool is_json_name(const char *path) {
 fct_status fct_conversation_save(const struct fct_conversation *c, const fct_session *session,
                                  const char *path, fct_error *err) {
     bool only_text = is_json_name(path) || fct_session_describe(session).n_tokens == 0;
-    char *text = fct_conversation_text(c, err);
+    char *text = text_of(c, err);
     if (!text) return FCT_ERR_MEMORY;
     fct_status status = only_text ? fct_file_write(path, text, strlen(text), err)
                                   : fct_session_save(session, path, text, err);
@@ -86,8 +87,9 @@ static fct_status read_object(struct fct_conversation *c, json_t *object, const 
     return FCT_OK;
 }
 
-fct_status fct_conversation_read(struct fct_conversation *c, const char *text, size_t n_bytes,
-                                 const char *path, fct_error *err) {
+/* path names the text in messages. On failure the conversation is as it was. */
+static fct_status read_text(struct fct_conversation *c, const char *text, size_t n_bytes,
+                            const char *path, fct_error *err) {
     json_error_t fault;
     struct fct_conversation loaded = {0};
     json_t *object = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &fault);
@@ -118,7 +120,7 @@ static fct_status load_text(struct fct_conversation *c, const char *path, fct_er
     size_t n_bytes;
     char *text = fct_file_read(path, FILE_LIMIT, &n_bytes, err);
     if (!text) return err ? err->code : FCT_ERR_IO;
-    fct_status status = fct_conversation_read(c, text, n_bytes, path, err);
+    fct_status status = read_text(c, text, n_bytes, path, err);
     fct_free(text);
     return status;
 }
@@ -132,7 +134,7 @@ fct_status fct_conversation_load(struct fct_conversation *c, fct_session *sessio
     fct_status status = fct_session_load(session, path, &text, &why);
     if (status) snprintf(refusal, 256, "%.255s", why.message);
     if (text)
-        status = fct_conversation_read(c, text, strlen(text), path, err);
+        status = read_text(c, text, strlen(text), path, err);
     else if (!status)
         status = fct_fail(err, FCT_ERR_FORMAT, "%s: it holds no conversation", path);
     else if (err)

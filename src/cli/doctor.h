@@ -123,8 +123,7 @@ enum fct_state fct_diagnosis_worst(const struct fct_diagnosis *diagnosis);
 void fct_finding_add(struct fct_diagnosis *out, enum fct_state state, const char *area,
                      const char *advice, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/* The parts of fct_doctor_judge. */
-void fct_judge_cpu(const struct fct_doctor_facts *facts, struct fct_diagnosis *out);
+/* The parts of fct_doctor_judge that have files of their own. */
 void fct_judge_memory(const struct fct_doctor_facts *facts, struct fct_diagnosis *out);
 void fct_judge_banks(const struct fct_doctor_facts *facts, struct fct_diagnosis *out);
 void fct_judge_heat(const struct fct_doctor_facts *facts, struct fct_diagnosis *out);

@@ -70,7 +70,7 @@ static void judge_pages(const struct fct_doctor_facts *f, struct fct_diagnosis *
             f->page_bytes / 1024);
     else
         fct_finding_add(out, FCT_STATE_OK, "pages", "", "%ld KiB%s", f->page_bytes / 1024,
-                        possible ? ", and 2 MiB for who asks" : "");
+                        possible ? ", and 2 MiB where asked for" : "");
 }
 
 /* The 1-minute average counts what runs and what waits for a disk. */
@@ -100,7 +100,7 @@ static void judge_system(const struct fct_doctor_facts *f, struct fct_diagnosis 
                                              : "");
 }
 
-void fct_judge_cpu(const struct fct_doctor_facts *f, struct fct_diagnosis *out) {
+static void judge_cpu(const struct fct_doctor_facts *f, struct fct_diagnosis *out) {
     judge_system(f, out);
     judge_cpus(f, out);
     judge_kernels(f, out);
@@ -110,7 +110,7 @@ void fct_judge_cpu(const struct fct_doctor_facts *f, struct fct_diagnosis *out) 
 
 void fct_doctor_judge(const struct fct_doctor_facts *facts, struct fct_diagnosis *out) {
     *out = (struct fct_diagnosis){.tokens_per_second = NAN};
-    fct_judge_cpu(facts, out);
+    judge_cpu(facts, out);
     fct_judge_heat(facts, out);
     fct_judge_banks(facts, out);
     fct_judge_memory(facts, out);

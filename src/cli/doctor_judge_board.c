@@ -1,6 +1,5 @@
 /* doctor_judge_board.c - what the facts mean: clock, heat, power, and the banks of the SDRAM. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

@@ -2,7 +2,6 @@
  * fast can it be? */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/doctor.h"
 #include "cli/progress.h"

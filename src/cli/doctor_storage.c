@@ -23,7 +23,7 @@ const char *fct_storage_name(enum fct_storage_kind kind) {
         [FCT_STORAGE_USB] = "USB disk",
         [FCT_STORAGE_SSD] = "SSD",
         [FCT_STORAGE_HARD_DISK] = "hard disk",
-        [FCT_STORAGE_VIRTUAL] = "disk of a virtual machine",
+        [FCT_STORAGE_VIRTUAL] = "virtual disk",
         [FCT_STORAGE_COMPRESSED_MEMORY] = "compressed memory",
         [FCT_STORAGE_MEMORY] = "memory",
         [FCT_STORAGE_NETWORK] = "network",

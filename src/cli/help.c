@@ -1,6 +1,5 @@
 /* help.c - the help of the program and of its commands, printed from the tables. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/folded.h"
 #include "cli/options.h"

@@ -1,5 +1,4 @@
 /* id_list.c - token ids from text: decimal numbers between commas and white space. */
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -11,7 +11,6 @@
 #include "cli/progress.h"
 #include "cli/protocol_result.h"
 #include "cli/run_prompt.h"
-#include "cli/run_verdict.h"
 
 /* The first run is what a person waits for who starts the program. Behind it the weights come to
  * rest, and the second run follows them there. */

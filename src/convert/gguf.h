@@ -2,7 +2,6 @@
 #ifndef FCT_CONVERT_GGUF_H
 #define FCT_CONVERT_GGUF_H
 
-#include "base/file.h"
 #include "convert/gguf_types.h"
 
 /* Types of metadata values, as numbered in the file. */

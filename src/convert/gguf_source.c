@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/half.h"
 #include "base/memory.h"
 #include "convert/gguf_config.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/memory.h"
 #include "convert/module_pattern.h"
 #include "convert/quantization.h"

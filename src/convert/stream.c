@@ -88,7 +88,7 @@ uint64_t fct_plan_entry_bytes(const struct fct_plan_entry *entry) {
     return (uint64_t)entry->rows * row_bytes(entry);
 }
 
-uint64_t fct_plan_bytes(const struct fct_plan *plan) {
+static uint64_t plan_bytes(const struct fct_plan *plan) {
     uint64_t total = 0;
     for (size_t i = 0; i < plan->n_entries; i++) total += fct_plan_entry_bytes(&plan->entries[i]);
     return total;
@@ -257,7 +257,7 @@ fct_stream *fct_stream_new(const fct_source *source, const struct fct_plan *plan
     stream->source = source;
     stream->writer = writer;
     stream->pool = pool;
-    stream->total = fct_plan_bytes(plan);
+    stream->total = plan_bytes(plan);
     if (allocate(stream, plan, err) == FCT_OK) return stream;
     fct_stream_free(stream);
     return NULL;

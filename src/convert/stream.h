@@ -24,8 +24,7 @@ void fct_stream_on_progress(fct_stream *stream, fct_progress_fn progress, void *
 fct_status fct_stream_tensor(fct_stream *stream, const struct fct_plan_entry *entry,
                              struct fct_loss *loss, fct_error *err);
 
-/* Bytes that an entry, or all of them, take in the packed file. */
+/* Bytes that an entry takes in the packed file. */
 uint64_t fct_plan_entry_bytes(const struct fct_plan_entry *entry);
-uint64_t fct_plan_bytes(const struct fct_plan *plan);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "convert/coded.h"
 #include "convert/name_list.h"
 #include "convert/quantize.h"
 

@@ -2,7 +2,6 @@
 #include "engine/json_number.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 fct_scaled fct_scaled_power(int exponent) {
     fct_scaled power = 1;

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/threads.h"

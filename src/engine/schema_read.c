@@ -1,6 +1,5 @@
 /* schema_read.c - a JSON schema made nodes: choices, references, and the whole. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"

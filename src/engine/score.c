@@ -1,5 +1,4 @@
 /* score.c - how well a model foresees a text, and how far it is from another one. */
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 

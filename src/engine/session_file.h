@@ -11,8 +11,4 @@ enum { FCT_SESSION_VERSION = 1 };
 fct_status fct_session_load_memory(fct_session *session, const char *path, const uint8_t *data,
                                    size_t size, char **conversation_json, fct_error *err);
 
-/* The conversation's text from a file that may be damaged, the caller's; NULL if there is none that
- * is whole. */
-char *fct_session_recover(const uint8_t *data, size_t size);
-
 #endif

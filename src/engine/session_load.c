@@ -183,8 +183,9 @@ static json_t *string_at(const char *text, size_t n_bytes) {
     return json_loadb(text, end + 1, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 }
 
-/* A quote inside a JSON string is escaped: the name with its quotes can only be a key. */
-char *fct_session_recover(const uint8_t *data, size_t size) {
+/* The conversation's text from a file that may be damaged, the caller's; NULL if there is none that
+ * is whole. A quote inside a JSON string is escaped: the name with its quotes can only be a key. */
+static char *recover(const uint8_t *data, size_t size) {
     static const char key[] = "\"" FCT_SESSION_CONVERSATION "\":\"";
     if (size > FCT_SAFETENSORS_MAX_HEADER) size = FCT_SAFETENSORS_MAX_HEADER;
     const uint8_t *found = size ? memmem(data, size, key, sizeof key - 1) : NULL;
@@ -207,7 +208,7 @@ fct_status fct_session_load_memory(fct_session *session, const char *path, const
     fct_status status = check(&l, size, err);
     if (!status) take_over(&l);
     fct_safetensors_free(&l.header);
-    if (conversation_json) *conversation_json = fct_session_recover(data, size);
+    if (conversation_json) *conversation_json = recover(data, size);
     return status;
 }
 

@@ -1,7 +1,6 @@
 /* text.c - the public calls for text: tokenizing, detokenizing, and the chat format, by the model's
  * own vocabulary. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,7 +1,6 @@
 /* verify.c - is this file whole, do these kernels compute what they should, are the answers the
  * expected ones? */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"

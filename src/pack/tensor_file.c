@@ -154,7 +154,3 @@ fct_status fct_tensor_file_finish(fct_tensor_file *file, fct_error *err) {
 }
 
 uint64_t fct_tensor_file_data_bytes(const fct_tensor_file *file) { return file->data_bytes; }
-
-uint64_t fct_tensor_file_total(const fct_tensor_file *file) {
-    return 8 + file->header_bytes + file->data_bytes;
-}

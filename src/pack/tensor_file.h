@@ -29,6 +29,5 @@ fct_status fct_tensor_file_write(fct_tensor_file *file, const void *bytes, size_
 fct_status fct_tensor_file_finish(fct_tensor_file *file, fct_error *err);
 
 uint64_t fct_tensor_file_data_bytes(const fct_tensor_file *file); /* declared so far */
-uint64_t fct_tensor_file_total(const fct_tensor_file *file); /* bytes of the file, once begun */
 
 #endif

@@ -216,7 +216,3 @@ fct_status fct_pack_writer_finish(fct_pack_writer *writer, fct_error *err) {
                         writer->current + 1, writer->n_tensors);
     return fct_tensor_file_finish(writer->file, err);
 }
-
-uint64_t fct_pack_writer_total(const fct_pack_writer *writer) {
-    return fct_tensor_file_total(writer->file);
-}

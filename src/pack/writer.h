@@ -34,6 +34,5 @@ fct_status fct_pack_writer_write(fct_pack_writer *writer, const void *bytes, siz
 /* Checks that everything was given, puts in the checksum, and makes the file appear under its
  * name. */
 fct_status fct_pack_writer_finish(fct_pack_writer *writer, fct_error *err);
-uint64_t fct_pack_writer_total(const fct_pack_writer *writer); /* bytes of the file, once begun */
 
 #endif

@@ -7,7 +7,7 @@
 #include "text/python_repr.h"
 #include "text/sorted_keys.h"
 
-void fct_chat_quote(struct fct_rendering *out, const char *bytes, size_t n_bytes) {
+static void quote(struct fct_rendering *out, const char *bytes, size_t n_bytes) {
     fct_rendering_control(out, "<|\"|>");
     fct_rendering_plain(out, bytes, n_bytes);
     fct_rendering_control(out, "<|\"|>");
@@ -20,7 +20,7 @@ static void write_members(struct fct_rendering *out, const json_t *object, bool 
     for (size_t i = 0; i < n; i++) {
         if (i > 0) fct_rendering_puts(out, ",");
         if (quoted_keys)
-            fct_chat_quote(out, keys[i].key, strlen(keys[i].key));
+            quote(out, keys[i].key, strlen(keys[i].key));
         else
             fct_rendering_puts(out, keys[i].key);
         fct_rendering_puts(out, ":");
@@ -54,7 +54,7 @@ void fct_chat_value(struct fct_rendering *out, const json_t *value, bool quoted_
     } else if (json_is_array(value)) {
         write_list(out, value, quoted_keys);
     } else if (json_is_string(value) && !fct_json_long_integer(value)) {
-        fct_chat_quote(out, json_string_value(value), json_string_length(value));
+        quote(out, json_string_value(value), json_string_length(value));
     } else {
         fct_chat_printed(out, value);
     }

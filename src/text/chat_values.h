@@ -4,8 +4,6 @@
 
 #include "text/rendering.h"
 
-/* A string between its quote tokens. */
-void fct_chat_quote(struct fct_rendering *out, const char *bytes, size_t n_bytes);
 /* A value; the keys of objects sorted, and quoted or bare. No deeper than FCT_JSON_DEPTH. */
 void fct_chat_value(struct fct_rendering *out, const json_t *value, bool quoted_keys);
 /* The members of an object, without its braces: k:v,k:v with bare keys. */

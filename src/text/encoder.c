@@ -1,6 +1,5 @@
 /* encoder.c - text to ids: names cut out, characters, and merges by rank. */
 #include <limits.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -3,7 +3,7 @@
 
 #include "base/utf8.h"
 
-bool fct_python_space(uint32_t c) {
+static bool is_space(uint32_t c) {
     return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
            c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
            c == 0x202F || c == 0x205F || c == 0x3000;
@@ -14,7 +14,7 @@ size_t fct_leading_space(const char *text, size_t n_bytes) {
     while (at < n_bytes) {
         int length;
         bool valid;
-        if (!fct_python_space(fct_utf8_read(text + at, n_bytes - at, &length, &valid))) break;
+        if (!is_space(fct_utf8_read(text + at, n_bytes - at, &length, &valid))) break;
         at += (size_t)length;
     }
     return at;
@@ -27,7 +27,7 @@ size_t fct_trailing_space(const char *text, size_t n_bytes) {
         while (start > 0 && ((unsigned char)text[start] & 0xC0) == 0x80) start--;
         int length;
         bool valid;
-        if (!fct_python_space(fct_utf8_read(text + start, end - start, &length, &valid))) break;
+        if (!is_space(fct_utf8_read(text + start, end - start, &length, &valid))) break;
         end = start;
     }
     return n_bytes - end;

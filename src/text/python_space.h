@@ -10,9 +10,6 @@ struct fct_span {
     size_t n_bytes;
 };
 
-/* Is this character white space? */
-bool fct_python_space(uint32_t c);
-
 /* How many bytes of white space text begins with, or ends in. The text is valid UTF-8. */
 size_t fct_leading_space(const char *text, size_t n_bytes);
 size_t fct_trailing_space(const char *text, size_t n_bytes);

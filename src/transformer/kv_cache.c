@@ -41,11 +41,6 @@ static uint64_t lay_out(struct fct_kv_layer *layers, const struct fct_config *co
     return at;
 }
 
-uint64_t fct_kv_cache_bytes(const struct fct_config *config, enum fct_kv_type type, int context,
-                            int batch) {
-    return lay_out(NULL, config, type, context, batch, NULL);
-}
-
 fct_status fct_kv_cache_init(struct fct_kv_cache *cache, const struct fct_config *config,
                              enum fct_kv_type type, int context, int batch, fct_error *err) {
     memset(cache, 0, sizeof *cache);
@@ -54,7 +49,7 @@ fct_status fct_kv_cache_init(struct fct_kv_cache *cache, const struct fct_config
     cache->window = config->sliding_window;
     for (int i = 0; i < config->first_shared_layer; i++)
         if (!config->layers[i].full) cache->ring = ring_capacity(config, context, batch);
-    uint64_t n_bytes = fct_kv_cache_bytes(config, type, context, batch);
+    uint64_t n_bytes = lay_out(NULL, config, type, context, batch, NULL);
     if (n_bytes > SIZE_MAX / 2)
         return fct_fail(err, FCT_ERR_MEMORY, "a context of %d positions is too large", context);
     cache->memory = fct_pages_new((size_t)n_bytes, err);

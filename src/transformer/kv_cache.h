@@ -33,10 +33,6 @@ fct_status fct_kv_cache_init(struct fct_kv_cache *cache, const struct fct_config
                              enum fct_kv_type type, int context, int batch, fct_error *err);
 void fct_kv_cache_free(struct fct_kv_cache *cache);
 
-/* Bytes that context positions take when all are used. */
-uint64_t fct_kv_cache_bytes(const struct fct_config *config, enum fct_kv_type type, int context,
-                            int batch);
-
 /* How many of the first `wanted` positions can be kept: all of them if every sliding window that
  * the next token looks through is still in its ring, else none. */
 int fct_kv_cache_keepable(const struct fct_kv_cache *cache, int wanted);

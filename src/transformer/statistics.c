@@ -1,8 +1,6 @@
 /* statistics.c - how large the inputs of each matrix are, column by column. */
 #include "transformer/statistics.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 fct_status fct_statistics_init(struct fct_statistics *statistics, const struct fct_weights *weights,
