@@ -93,7 +93,7 @@ has '"tensors":'
 ends 1 info "$folder/ids"
 ends 0 bench -t 1 -p 8 -n 4 -d 5 -r 2
 has '8 tokens at depth 5:'
-has '3 steps  at depth 13:'
+has '3 steps at depth 13:'
 ends 0 bench -t 1 -p 8 -n 4 -r 1 --json
 for key in prefill_tokens_per_second decode_tokens_per_second bytes_per_token read_bytes_per_second bandwidth_share \
     load_seconds first_token_seconds peak_resident_bytes; do

@@ -22,7 +22,7 @@ finish() { # in 8 bits: another 4 on top of the file's own would lose much (docs
     [ -n "$convert" ] || exit 0
     facet=$(dirname "$0")/../build/facet
     [ -x "$facet" ] || facet=facet
-    models=${XDG_DATA_HOME:-$HOME/.local/share}/facet
+    models=$HOME/.local/share/facet
     mkdir -p "$models"
     exec "$facet" convert "$folder/$name" --weights q8 -o "$models/gemma-3-270m.facet"
 }

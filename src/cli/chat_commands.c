@@ -67,7 +67,7 @@ static void undo(struct fct_chat *chat, const char *argument) {
     if (!fct_conversation_undo(&chat->conversation))
         fail(chat, "/undo: nothing was asked yet");
     else
-        fct_chat_note(chat, "the last question and its answer are taken back; %zu before them",
+        fct_chat_note(chat, "the last question and its answer are taken back; turns left: %zu",
                       fct_conversation_turns(&chat->conversation, true));
 }
 

@@ -14,10 +14,7 @@
 #define NAME_COLUMN 20
 #define FULL_LINE 56 /* columns that the line behind an answer wants */
 
-/* Columns that lines on stderr may take. */
-static int width(void) {
-    return isatty(STDERR_FILENO) ? fct_terminal_columns(STDERR_FILENO) - 1 : 1000;
-}
+static int width(void) { return fct_line_columns(STDERR_FILENO); }
 
 static void print_line(const char *before, const char *after, const char *format, va_list values) {
     struct fct_text tamed = {0};
@@ -129,8 +126,7 @@ void fct_chat_stats(const struct fct_chat *chat) {
                      chat->totals.n_read, chat->totals.n_reused, chat->totals.last_read,
                      chat->totals.last_reused);
     fct_chat_explain(chat, "model", "%s, %s", model.source, model.weights);
-    fct_chat_explain(chat, "running on",
-                     "%s, %d thread%s, weights in %s memory, %s of keys and values (%s)",
+    fct_chat_explain(chat, "running on", "%s, %d thread%s, memory %s, %s of keys and values (%s)",
                      model.kernels, state.decode_threads, state.decode_threads == 1 ? "" : "s",
                      model.memory, fct_size_text((double)state.kv_bytes, size), state.kv);
 }

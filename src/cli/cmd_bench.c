@@ -1,20 +1,25 @@
 /* cmd_bench.c - `facet bench`: how fast this machine runs the model, and what bounds it. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "cli/commands.h"
+#include "cli/folded.h"
 #include "cli/json_output.h"
 #include "cli/model_choice.h"
 #include "cli/progress.h"
 #include "cli/protocol.h"
 #include "cli/run_rates.h"
 #include "cli/run_verdict.h"
+#include "cli/style.h"
+#include "cli/tame.h"
 
-enum { N_PROMPT = 512, N_TOKENS = 64, REPEATS = 3, COOL_DOWN = 120 };
+enum { N_PROMPT = 512, N_TOKENS = 64, REPEATS = 3, COOL_DOWN = 120, NAME_COLUMNS = 15 };
 
 struct bench_options {
     struct fct_model_choice model;
@@ -237,11 +242,24 @@ static int print_json(const struct bench *bench) {
     return fct_json_print("bench", all);
 }
 
-/* "prompt   512 tokens at depth 0: 5210.3 tok/s (5100.2 to 5222.8)" */
+/* A row of the table: a name, and what is told of it, folded to the terminal's width. */
+__attribute__((format(printf, 2, 3))) static void print_row(const char *name, const char *format,
+                                                            ...) {
+    char text[512], tame[512];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    fct_tame_copy(tame, sizeof tame, text);
+    printf("%-*s", NAME_COLUMNS, name);
+    fct_folded_print(stdout, tame, NAME_COLUMNS, NAME_COLUMNS, fct_line_columns(STDOUT_FILENO));
+}
+
+/* "prompt         512 tokens at depth 0: 5210.3 tok/s (5100.2 to 5222.8)" */
 static void print_speed(const char *what, int n, const char *unit, struct fct_spread rate,
                         int depth) {
-    printf("%-14s %5d %s at depth %d: %.1f tok/s (%.1f to %.1f)\n", what, n, unit, depth,
-           rate.median, rate.least, rate.most);
+    print_row(what, "%d %s at depth %d: %.1f tok/s (%.1f to %.1f)", n, unit, depth, rate.median,
+              rate.least, rate.most);
 }
 
 static void print_reading(const struct bench *bench, int n_threads) {
@@ -250,16 +268,17 @@ static void print_reading(const struct bench *bench, int n_threads) {
     fct_size_text((double)fct_model_describe(bench->model).bytes_per_token, bytes);
     fct_size_text(bench->bandwidth, bandwidth);
     if (bench->bandwidth <= 0) {
-        printf("%-14s %s a token; too little memory to measure the bandwidth\n", "weights", bytes);
+        print_row("weights", "%s a token; too little memory to measure the bandwidth", bytes);
         return;
     }
     if (n_steps(bench->options) == 0) {
-        printf("%-14s %s a token; %d threads read %s/s\n", "weights", bytes, n_threads, bandwidth);
+        print_row("weights", "%s a token; %d thread%s read%s %s/s", bytes, n_threads,
+                  n_threads == 1 ? "" : "s", n_threads == 1 ? "s" : "", bandwidth);
         return;
     }
-    printf("%-14s %s a token, %s/s: %.0f %% of the %s/s that %d thread%s read%s\n", "weights",
-           bytes, fct_size_text(read_rate(bench), read), share * 100, bandwidth, n_threads,
-           n_threads == 1 ? "" : "s", share > 1 ? " (the CPU's caches help)" : "");
+    print_row("weights", "%s a token, %s/s: %.0f %% of the %s/s that %d thread%s can read%s", bytes,
+              fct_size_text(read_rate(bench), read), share * 100, bandwidth, n_threads,
+              n_threads == 1 ? "" : "s", share > 1 ? " (the CPU's caches help)" : "");
 }
 
 static void print_board(const struct bench *bench) {
@@ -268,15 +287,17 @@ static void print_board(const struct bench *bench) {
     json_t *reasons = fct_run_reasons(&bench->facts);
     size_t i;
     const json_t *reason;
-    printf("%-14s ", "board");
-    if (watched->max_celsius > 0) printf("%.0f °C at most, ", watched->max_celsius);
-    if (watched->min_clock_hz > 0) printf("%.2f GHz at least, ", watched->min_clock_hz * 1e-9);
-    if (*governor) printf("governor %s, ", governor);
-    puts(!watched->throttle_known ? "throttling unknown"
-         : watched->slowed        ? "throttled"
-                                  : "not throttled");
-    json_array_foreach(reasons, i, reason)
-        printf("%-14s %s\n", "NOT CLEAN", json_string_value(reason));
+    char celsius[32] = "", clock[32] = "";
+    if (watched->max_celsius > 0)
+        snprintf(celsius, sizeof celsius, "%.0f °C at most, ", watched->max_celsius);
+    if (watched->min_clock_hz > 0)
+        snprintf(clock, sizeof clock, "%.2f GHz at least, ", watched->min_clock_hz * 1e-9);
+    print_row("board", "%s%s%s%s%s%s", celsius, clock, *governor ? "governor " : "", governor,
+              *governor ? ", " : "",
+              !watched->throttle_known ? "throttling unknown"
+              : watched->slowed        ? "throttled"
+                                       : "not throttled");
+    json_array_foreach(reasons, i, reason) print_row("NOT CLEAN", "%s", json_string_value(reason));
     json_decref(reasons);
 }
 
@@ -285,33 +306,36 @@ static int print_table(const struct bench *bench) {
     fct_model_info info = fct_model_describe(bench->model);
     fct_session_info session = fct_session_describe(bench->session);
     char size[32], time[32];
-    printf("%-14s %s, %s, %s\n", "model", info.source, info.weights,
-           fct_size_text((double)info.file_bytes, size));
-    printf("%-14s CPU, kernels %s, memory %s, kv %s, activations %s, threads %d (prompt %d)\n",
-           "runs on", info.kernels, info.memory, session.kv, session.activations,
-           session.decode_threads, session.prefill_threads);
-    printf("%-14s %s", "load", fct_duration_text(info.load_seconds, time));
+    print_row("model", "%s, %s, %s", info.source, info.weights,
+              fct_size_text((double)info.file_bytes, size));
+    print_row("runs on",
+              "CPU, kernels %s, memory %s, kv %s, activations %s, threads %d (prompt %d)",
+              info.kernels, info.memory, session.kv, session.activations, session.decode_threads,
+              session.prefill_threads);
     if (bench->settle_seconds >= 0.01)
-        printf(", and %s behind the first run until the weights lay in place",
-               fct_duration_text(bench->settle_seconds, time));
-    putchar('\n');
+        print_row("load", "%s, and %s behind the first run until the weights lay in place",
+                  fct_duration_text(info.load_seconds, time),
+                  fct_duration_text(bench->settle_seconds, size));
+    else
+        print_row("load", "%s", fct_duration_text(info.load_seconds, time));
     if (options->n_prompt > 0) {
         print_speed("prompt", options->n_prompt, "tokens", spread(bench, fct_prompt_rate),
                     options->depth);
-        printf("%-14s %s, load not counted\n", "first token",
-               fct_duration_text(bench->first_token_seconds, time));
+        print_row("first token", "%s, load not counted",
+                  fct_duration_text(bench->first_token_seconds, time));
     }
     if (n_steps(options) > 0)
-        print_speed("answer", n_steps(options), "steps ", spread(bench, fct_answer_rate),
+        print_speed("answer", n_steps(options), "steps", spread(bench, fct_answer_rate),
                     options->depth + options->n_prompt);
     if (options->n_prompt > 0 && n_steps(options) > 0)
         print_speed("together", options->n_tokens, "tokens", spread(bench, fct_whole_rate),
                     options->depth);
     print_reading(bench, session.decode_threads);
     print_board(bench);
-    printf("%-14s %s resident at most\n", "memory", fct_size_text((double)bench->peak_bytes, size));
-    printf("%-14s median of %d after two runs, random tokens; in brackets slowest and fastest\n",
-           "method", options->repeats);
+    print_row("memory", "%s resident at most", fct_size_text((double)bench->peak_bytes, size));
+    print_row("method",
+              "median of %d after two runs, random tokens; in brackets slowest and fastest",
+              options->repeats);
     return FCT_EXIT_GOOD;
 }
 

@@ -74,13 +74,10 @@ static void show_progress(void *user, const char *what, uint64_t done, uint64_t 
 /* What a dry run finds is its answer. */
 static void show_note(void *user, const char *line) {
     struct deployment *deployment = user;
-    char tame[1200];
-    fct_tame_copy(tame, sizeof tame, line);
-    fct_progress_clear(&deployment->progress);
     if (deployment->options->dry_run)
-        printf("%s\n", tame);
+        fct_progress_note(&deployment->progress, stdout, line);
     else if (!deployment->options->quiet)
-        fprintf(stderr, "%s\n", tame);
+        fct_progress_note(&deployment->progress, stderr, line);
 }
 
 static bool is_cancelled(void *user) {

@@ -11,7 +11,6 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/pull_places.h"
-#include "cli/tame.h"
 #include "fetch/fetch.h"
 
 struct pull_options {
@@ -85,11 +84,7 @@ static void show_progress(void *user, const char *what, uint64_t done, uint64_t 
 
 static void show_note(void *user, const char *line) {
     struct pull *pull = user;
-    if (pull->options->quiet) return;
-    char tame[1200];
-    fct_tame_copy(tame, sizeof tame, line);
-    fct_progress_clear(&pull->progress);
-    fprintf(stderr, "%s\n", tame);
+    if (!pull->options->quiet) fct_progress_note(&pull->progress, stderr, line);
 }
 
 static bool is_cancelled(void *user) {
@@ -125,9 +120,11 @@ static fct_status download(struct pull *pull, fct_fetch *fetch, fct_error *err) 
     double began = fct_seconds();
     fct_status status = check_space(pull, fetch, err);
     if (status) return status;
-    snprintf(line, sizeof line, "%zu files, %s, of which %s are missing", fct_fetch_n_files(fetch),
+    snprintf(line, sizeof line, "%zu file%s, %s; to download: %s", fct_fetch_n_files(fetch),
+             fct_fetch_n_files(fetch) == 1 ? "" : "s",
              fct_size_text((double)fct_fetch_bytes(fetch), bytes),
-             fct_size_text((double)fct_fetch_missing(fetch), missing));
+             fct_fetch_missing(fetch) ? fct_size_text((double)fct_fetch_missing(fetch), missing)
+                                      : "nothing, all is there");
     show_note(pull, line);
     status = fct_fetch_run(fetch, err);
     fct_progress_clear(&pull->progress);
@@ -146,6 +143,9 @@ static fct_status convert(const struct pull *pull, const char *model, fct_error 
         status =
             fct_conversion_run(&options->conversion, source, pull->packed, options->quiet, err);
     fct_free(source);
+    if (!status && !options->quiet)
+        fprintf(stderr, "Talk with it: facet chat%s%s\n", options->packed ? " -m " : "",
+                options->packed ? options->packed : "");
     return status;
 }
 

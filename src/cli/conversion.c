@@ -7,7 +7,6 @@
 #include "base/threads.h"
 #include "cli/part_file.h"
 #include "cli/progress.h"
-#include "cli/tame.h"
 
 static const char *const weights_names[] = {"q4", "q4-g64", "q4-g128", "q8", "f32", NULL};
 static const char *const rounding_names[] = {"search", "absmax", NULL};
@@ -59,11 +58,7 @@ static void show_progress(void *user, const char *what, uint64_t done, uint64_t 
 
 static void show_note(void *user, const char *line) {
     struct person *person = user;
-    if (person->quiet) return;
-    char tame[1024];
-    fct_tame_copy(tame, sizeof tame, line);
-    fct_progress_clear(&person->progress);
-    fprintf(stderr, "%s\n", tame);
+    if (!person->quiet) fct_progress_note(&person->progress, stderr, line);
 }
 
 static void show_summary(const char *path, double seconds) {

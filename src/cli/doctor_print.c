@@ -12,7 +12,7 @@
 #include "cli/style.h"
 #include "cli/tame.h"
 
-enum { NARROWEST = 60, WIDEST = 100, AREA_COLUMN = 10, TEXT_COLUMN = 22 };
+enum { NARROW = 60, WIDEST = 100, AREA_COLUMN = 10, TEXT_COLUMN = 22, NARROW_TEXT_COLUMN = 2 };
 
 static const char *state_name(enum fct_state state) {
     static const char *const names[] = {"ok", "note", "warning", "problem"};
@@ -33,17 +33,23 @@ static void print_folded(const char *text, int column, int width) {
     fct_free(line);
 }
 
+/* Behind its state and area; on a narrow terminal below them. */
 static void print_finding(const struct fct_finding *finding, const struct fct_style *style,
                           int width) {
-    printf("%s%-*s%s%-*s", colour_of(style, finding->state), AREA_COLUMN,
-           state_name(finding->state), style->off, TEXT_COLUMN - AREA_COLUMN, finding->area);
-    print_folded(finding->text, TEXT_COLUMN, width);
+    int column = width < NARROW ? NARROW_TEXT_COLUMN : TEXT_COLUMN;
+    printf("%s%-*s%s", colour_of(style, finding->state), AREA_COLUMN, state_name(finding->state),
+           style->off);
+    if (width < NARROW)
+        printf("%s\n%*s", finding->area, column, "");
+    else
+        printf("%-*s", TEXT_COLUMN - AREA_COLUMN, finding->area);
+    print_folded(finding->text, column, width);
     /* What is copied from here must be one line, however long. */
     if (finding->command[0])
-        printf("%*s→ %s%s%s\n", TEXT_COLUMN, "", style->bold, finding->command, style->off);
+        printf("%*s→ %s%s%s\n", column, "", style->bold, finding->command, style->off);
     if (!finding->advice[0]) return;
-    printf("%*s→ %s", TEXT_COLUMN, "", style->bold);
-    print_folded(finding->advice, TEXT_COLUMN + 2, width);
+    printf("%*s→ %s", column, "", style->bold);
+    print_folded(finding->advice, column + 2, width);
     fputs(style->off, stdout);
 }
 
@@ -75,7 +81,7 @@ void fct_doctor_print(const struct fct_doctor_facts *facts, const struct fct_dia
     struct fct_style style = fct_style_for(STDOUT_FILENO);
     int width = fct_terminal_columns(STDOUT_FILENO);
     char board[96], cpu[96];
-    width = width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : width;
+    if (width > WIDEST) width = WIDEST;
     fct_tame_copy(board, sizeof board, facts->board[0] ? facts->board : "this machine");
     fct_tame_copy(cpu, sizeof cpu, facts->cpu);
     printf("%s%s%s", style.bold, board, style.off);

@@ -91,7 +91,8 @@ fct_status fct_model_choice_find(const struct fct_model_choice *choice, const ch
     }
     if (!choice->path && !choice->quiet)
         fprintf(stderr, "facet %s: the model is %s%s\n", command,
-                *path ? *path : "the embedded demo",
+                *path ? *path
+                      : "the embedded demo, which knows about countries; `facet pull` gets another",
                 !named || choice->path ? "" : " ($FACET_MODEL)");
     return FCT_OK;
 }

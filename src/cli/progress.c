@@ -1,18 +1,22 @@
 /* progress.c - a bar on the terminal: what, how much, how fast, how long still. */
 #include "cli/progress.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/threads.h"
+#include "cli/folded.h"
+#include "cli/style.h"
 #include "cli/tame.h"
 
 #define FIRST_AFTER 1.0 /* seconds: shorter work needs no bar */
 #define REDRAW_AFTER 0.1
 #define BAR_CELLS 24
+#define BAR_CELLS_NARROW 8
+#define NARROW 70 /* columns below which the words matter more than the bar */
 
 const char *fct_size_text(double bytes, char text[32]) {
     static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
@@ -44,27 +48,24 @@ void fct_progress_begin(struct fct_progress *progress, bool quiet, bool bytes) {
     progress->shown = !quiet && !dumb && isatty(STDERR_FILENO);
 }
 
-static int terminal_width(void) {
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
-}
-
 static void draw(const struct fct_progress *progress, const char *what, uint64_t done,
                  double seconds) {
-    char line[256], tame[128], rate[48] = "", left[32], size[32], bar[BAR_CELLS + 1];
+    char line[256], shown[256], rate[48] = "", left[32], size[32], bar[BAR_CELLS + 1];
+    int columns = fct_line_columns(STDERR_FILENO);
+    int cells = columns < NARROW ? BAR_CELLS_NARROW : BAR_CELLS;
     double share = (double)done / (double)progress->total;
     double speed = (double)(done - progress->step_base) / seconds;
-    int full = (int)(share * BAR_CELLS);
-    memset(bar, '.', BAR_CELLS);
+    int full = (int)(share * cells);
+    memset(bar, '.', (size_t)cells);
     memset(bar, '#', (size_t)full);
-    bar[BAR_CELLS] = '\0';
+    bar[cells] = '\0';
     if (progress->bytes) snprintf(rate, sizeof rate, "  %s/s", fct_size_text(speed, size));
-    fct_tame_copy(tame, sizeof tame, what);
     fct_duration_text(speed > 0 ? (double)(progress->total - done) / speed : 0, left);
     snprintf(line, sizeof line, "[%s] %3.0f %%%s  %s left  %s", bar, share * 100, rate,
-             speed > 0 ? left : "?", tame);
+             speed > 0 ? left : "?", what);
     /* A line as wide as the terminal would wrap and could not be taken off again. */
-    fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, line);
+    fct_tame_copy(shown, columns < (int)sizeof shown ? (size_t)columns + 1 : sizeof shown, line);
+    fprintf(stderr, "\r\033[K%s", shown);
     fflush(stderr);
 }
 
@@ -88,4 +89,15 @@ void fct_progress_update(void *user, const char *what, uint64_t done, uint64_t t
 void fct_progress_clear(struct fct_progress *progress) {
     if (progress->drawn) fprintf(stderr, "\r\033[K");
     progress->drawn = false;
+}
+
+void fct_progress_note(struct fct_progress *progress, FILE *out, const char *line) {
+    char tame[1200];
+    int columns = fct_line_columns(fileno(out));
+    fct_tame_copy(tame, sizeof tame, line);
+    fct_progress_clear(progress);
+    if (columns == INT_MAX)
+        fprintf(out, "%s\n", tame);
+    else
+        fct_folded_print(out, tame, 2, 0, columns);
 }

@@ -2,6 +2,8 @@
 #ifndef FCT_CLI_PROGRESS_H
 #define FCT_CLI_PROGRESS_H
 
+#include <stdio.h>
+
 #include "facet.h"
 
 struct fct_progress {
@@ -20,6 +22,10 @@ void fct_progress_update(void *user, const char *what, uint64_t done, uint64_t t
 
 /* Takes the bar off, before something else is printed or at the end. */
 void fct_progress_clear(struct fct_progress *progress);
+
+/* Takes the bar off and prints a line, which may come from a file, with a hanging indent where a
+ * terminal is narrower. */
+void fct_progress_note(struct fct_progress *progress, FILE *out, const char *line);
 
 /* "2.6 GB", "41 s", "1:07 min" */
 const char *fct_size_text(double bytes, char text[32]);

@@ -1,8 +1,28 @@
 /* protocol_command.c - what `facet bench --protocol` and `--compare` print and keep. */
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "cli/folded.h"
 #include "cli/json_output.h"
 #include "cli/protocol.h"
+#include "cli/style.h"
+
+/* Sentences are folded where a terminal is narrower, tables are not. */
+static void print_page(const char *page) {
+    int width = fct_line_columns(STDOUT_FILENO);
+    for (const char *end; (end = strchr(page, '\n')); page = end + 1) {
+        char line[1024];
+        size_t n_bytes = (size_t)(end - page);
+        if (strncmp(page, "- ", 2) != 0 || n_bytes >= sizeof line) {
+            printf("%.*s\n", (int)n_bytes, page);
+            continue;
+        }
+        snprintf(line, sizeof line, "%.*s", (int)n_bytes - 2, page + 2);
+        fputs("- ", stdout);
+        fct_folded_print(stdout, line, 2, 2, width);
+    }
+}
 
 /* The result is told and kept also when it is not clean; the exit code then says so. */
 int fct_protocol_command(const struct fct_protocol_options *options, const char *out, bool json) {
@@ -13,7 +33,7 @@ int fct_protocol_command(const struct fct_protocol_options *options, const char 
     char *page = fct_protocol_page(result, false, &err);
     fct_status status = page ? FCT_OK : err.code;
     if (!status && out) status = fct_protocol_write(result, out, &err);
-    if (!status && !json) fputs(page, stdout);
+    if (!status && !json) print_page(page);
     int code = status ? fct_failure("bench", &err) : FCT_EXIT_GOOD;
     if (!status && json) code = fct_json_print("bench", json_incref(result));
     fct_free(page);
@@ -28,7 +48,7 @@ int fct_protocol_compare_command(char *const *paths) {
     json_t *a = fct_protocol_read(paths[0], &err), *b = NULL;
     if (a) b = fct_protocol_read(paths[1], &err);
     char *page = b ? fct_protocol_compare(a, b, &err) : NULL;
-    if (page) fputs(page, stdout);
+    if (page) print_page(page);
     fct_free(page);
     json_decref(a);
     json_decref(b);

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/error.h"
-#include "base/file.h"
 #include "cli/page_table.h"
 #include "cli/progress.h"
 #include "cli/protocol.h"
@@ -134,8 +132,8 @@ static void add_figures(struct fct_text *page, const json_t *result) {
     struct fct_page_table table = {.n_columns = 7, .n_left = 1};
     size_t i;
     const json_t *prompt;
-    static const char *const heads[] = {"prompt",       "tokens",  "prompt tok/s", "first token",
-                                        "answer tok/s", "J/token", "answers"};
+    static const char *const heads[] = {"prompt",       "tokens", "prompt tok/s", "first token",
+                                        "answer tok/s", "J/tok",  "ids"};
     char time[32];
     for (size_t column = 0; column < 7; column++) fct_page_cell(&table, "%s", heads[column]);
     json_array_foreach(json_object_get(result, "prompts"), i, prompt) {

@@ -2,10 +2,14 @@
 #include "cli/run_report.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/buffer.h"
+#include "cli/folded.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "cli/run_rates.h"
+#include "cli/style.h"
 
 const char *fct_reason_name(fct_reason reason) {
     switch (reason) {
@@ -25,30 +29,34 @@ const char *fct_reason_name(fct_reason reason) {
 
 /* "7 tokens · first after 60 ms, then 41.3 tok/s, 33.0 tok/s with the prompt · prompt 14 at 240.1
  * tok/s" */
-static void print_times(const fct_generation *generation) {
+static void add_times(struct fct_text *line, const fct_generation *generation) {
     struct fct_run_times times = fct_run_times_of(generation);
     char text[32];
-    fprintf(stderr, "%d token%s", times.n_tokens, times.n_tokens == 1 ? "" : "s");
+    fct_text_printf(line, "%d token%s", times.n_tokens, times.n_tokens == 1 ? "" : "s");
     if (times.n_tokens > 0)
-        fprintf(stderr, " · first after %s", fct_duration_text(times.first_token_seconds, text));
+        fct_text_printf(line, " · first after %s",
+                        fct_duration_text(times.first_token_seconds, text));
     if (times.n_steps > 0) {
-        fprintf(stderr, ", then %s", fct_rate_text(fct_answer_rate(&times), text));
-        fprintf(stderr, ", %s with the prompt", fct_rate_text(fct_whole_rate(&times), text));
+        fct_text_printf(line, ", then %s", fct_rate_text(fct_answer_rate(&times), text));
+        fct_text_printf(line, ", %s with the prompt", fct_rate_text(fct_whole_rate(&times), text));
     }
-    fprintf(stderr, " · prompt %d", generation->n_prompt);
-    if (times.n_prompt > 0) fprintf(stderr, " at %s", fct_rate_text(fct_prompt_rate(&times), text));
+    fct_text_printf(line, " · prompt %d", generation->n_prompt);
+    if (times.n_prompt > 0)
+        fct_text_printf(line, " at %s", fct_rate_text(fct_prompt_rate(&times), text));
 }
 
 void fct_report_print(const fct_model *model, const fct_session *session,
                       const fct_generation *generation) {
     fct_model_info info = fct_model_describe(model);
     fct_session_info state = fct_session_describe(session);
-    print_times(generation);
-    fprintf(stderr, " · %d reused · context %d/%d · CPU, kernels %s · %s", generation->n_reused,
-            state.n_tokens, state.context, info.kernels, info.memory);
+    struct fct_text line = {0};
+    add_times(&line, generation);
+    fct_text_printf(&line, " · %d reused · context %d/%d · CPU, kernels %s · %s",
+                    generation->n_reused, state.n_tokens, state.context, info.kernels, info.memory);
     if (generation->reason != FCT_REASON_END)
-        fprintf(stderr, " · ended by %s", fct_reason_name(generation->reason));
-    fputc('\n', stderr);
+        fct_text_printf(&line, " · ended by %s", fct_reason_name(generation->reason));
+    if (!line.failed) fct_folded_print(stderr, line.data, 0, 0, fct_line_columns(STDERR_FILENO));
+    fct_text_free(&line);
 }
 
 json_t *fct_report_json(const fct_model *model, const fct_session *session,

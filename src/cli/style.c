@@ -1,6 +1,7 @@
 /* style.c - colours, where there is a terminal that wants them. */
 #include "cli/style.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,3 +24,5 @@ int fct_terminal_columns(int fd) {
     struct winsize size;
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
+
+int fct_line_columns(int fd) { return isatty(fd) ? fct_terminal_columns(fd) - 1 : INT_MAX; }

@@ -19,4 +19,8 @@ struct fct_style fct_style_for(int fd);
 /* Columns of the terminal behind fd; 80 if they are not known. */
 int fct_terminal_columns(int fd);
 
+/* Columns that a line of text on fd may take: those of the terminal but the last; INT_MAX where
+ * there is none, as whoever reads a file wants whole lines. */
+int fct_line_columns(int fd);
+
 #endif

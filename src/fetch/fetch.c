@@ -53,6 +53,7 @@ static void set_http(struct fct_fetch *fetch) {
         .stall_seconds = options->stall_seconds > 0 ? options->stall_seconds : 30,
         .retry_seconds = options->retry_seconds,
         .cancelled = options->cancelled,
+        .note = options->note,
         .user = options->user,
     };
     choose_token(fetch);

@@ -13,7 +13,8 @@ struct fct_http {
     const char *page; /* where a person accepts a licence; NULL: the server is no hub */
     int retries, stall_seconds;
     double retry_seconds;
-    bool (*cancelled)(void *user); /* may be NULL */
+    bool (*cancelled)(void *user);              /* may be NULL */
+    void (*note)(void *user, const char *line); /* may be NULL */
     void *user;
 };
 bool fct_http_cancelled(const struct fct_http *http);

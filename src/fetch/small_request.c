@@ -1,5 +1,5 @@
 /* small_request.c - listings and lengths: small answers, asked for again until they come. */
-#include <string.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/buffer.h"
@@ -81,6 +81,13 @@ static enum fct_ending judge(const struct fct_http *http, struct fct_request *re
     return ending;
 }
 
+/* A person who waits is told what for. */
+static void tell_wait(const struct fct_http *http, const char *why, double seconds) {
+    char line[1200];
+    snprintf(line, sizeof line, "%s; again in %.0f s", why, seconds);
+    if (http->note) http->note(http->user, line);
+}
+
 /* Sends until it goes well, or cannot. The request stays open for its answer to be read. */
 static fct_status perform(struct fct_request *request, const struct fct_http *http, const char *url,
                           struct body *body, long *status, fct_error *err) {
@@ -96,8 +103,9 @@ static fct_status perform(struct fct_request *request, const struct fct_http *ht
         if (ending == FCT_ENDING_FATAL) return fct_fail(err, why.code, "%s", why.message);
         if (++n_failures > http->retries)
             return fct_fail(err, why.code, "%s; tried %d times", why.message, n_failures);
-        if (!sleep_for(http, fct_request_wait(http, request, n_failures)))
-            return fct_fail(err, FCT_ERR_CANCELLED, "%s: stopped", url);
+        double wait = fct_request_wait(http, request, n_failures);
+        tell_wait(http, why.message, wait);
+        if (!sleep_for(http, wait)) return fct_fail(err, FCT_ERR_CANCELLED, "%s: stopped", url);
     }
 }
 
