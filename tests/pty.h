@@ -95,7 +95,7 @@ static void pty_fail(const struct pty *pty, const char *what) {
 }
 
 /* Waits until the text shows behind what was looked at before. */
-static void pty_expect(struct pty *pty, const char *text) {
+__attribute__((unused)) static void pty_expect(struct pty *pty, const char *text) {
     char *found, what[128];
     snprintf(what, sizeof what, "\"%.100s\" never came", text);
     for (int n_waits = 0;; n_waits += !pty_read(pty)) {
@@ -136,6 +136,8 @@ static int pty_finish_sending(struct pty *pty, const char *keys) {
     return WEXITSTATUS(status);
 }
 
-static int pty_finish(struct pty *pty) { return pty_finish_sending(pty, ""); }
+__attribute__((unused)) static int pty_finish(struct pty *pty) {
+    return pty_finish_sending(pty, "");
+}
 
 #endif

@@ -101,7 +101,7 @@ is_silent "$err"
 FACET_MODEL=$folder/missing ends 1 tokenize x
 FACET_KERNELS=portable ends 0 run -t 1 -m "$demo" --temperature 0 --ids "$question"
 is "$answer_ids"
-says '· CPU, kernels portable ·'
+says '· CPU, kernels portable, memory '
 FACET_KERNELS=none ends 1 run -t 1 -m "$demo" "$question"
 says none
 ends 0 run -t 1 -m "$demo" --temperature 0 --ids --memory huge --kv f32 --activations f32 --batch 3 --decode-threads 2 --prefill-threads 1 "$question"

@@ -260,6 +260,18 @@ static void a_refusal_names_the_page_with_the_licence(void **state) {
     says("/some/model");
 }
 
+static void who_waits_for_the_listing_is_told_what_for(void **state) {
+    (void)state;
+    server_offer(files, N_FILES, (struct misbehaviour){.n_list_failures = 1, .status = 503});
+    ends_with(0, "pull some/model --no-convert --retry-delay 0");
+    says("503");
+    says("; again in 0 s\n");
+    says("; to download: ");
+    ends_with(0, "pull some/model");
+    says("; to download: nothing, all is there\n");
+    says("\nTalk with it: facet chat\n");
+}
+
 static void a_token_that_is_none_is_refused(void **state) {
     (void)state;
     setenv("HF_TOKEN", "hf_x\r\nX-Evil: 1", 1);
@@ -299,6 +311,7 @@ int main(void) {
         SCRATCH_TEST(ctrl_c_leaves_what_came_and_ends_with_130),
         SCRATCH_TEST(a_download_that_does_not_fit_is_not_begun),
         SCRATCH_TEST(a_refusal_names_the_page_with_the_licence),
+        SCRATCH_TEST(who_waits_for_the_listing_is_told_what_for),
         SCRATCH_TEST(a_token_that_is_none_is_refused),
         SCRATCH_TEST(wrong_command_lines_are_told),
     };

@@ -205,7 +205,7 @@ static void run_labels_each_figure_and_names_what_ran(void **state) {
     const char *said = "11 tokens · first after 100 ms, then 100.0 tok/s, 55.0 tok/s with the "
                        "prompt · prompt 20 at 200.0 tok/s · 0 reused · context ";
     if (strncmp(line, said, strlen(said)) != 0) fail_msg("%s", line);
-    snprintf(ran, sizeof ran, " · CPU, kernels %s · ", fct_model_describe(demo).kernels);
+    snprintf(ran, sizeof ran, " · CPU, kernels %s, memory ", fct_model_describe(demo).kernels);
     if (!strstr(line, ran)) fail_msg("\"%s\" is not in: %s", ran, line);
 
     json_t *json = fct_report_json(demo, session, &generation);

@@ -222,8 +222,8 @@ static bool keep_last(void *user, int position, const float *logits) {
     return true;
 }
 
-/* F27: layers that share keys and values see the same with and without a cache: the whole stack for all,
- * or only the last token. */
+/* F27: layers that share keys and values see the same with and without a cache: the whole stack for
+ * all, or only the last token. */
 static void scoring_agrees_with_prefill(void **state) {
     (void)state;
     fct_error err = {0};

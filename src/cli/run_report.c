@@ -51,7 +51,7 @@ void fct_report_print(const fct_model *model, const fct_session *session,
     fct_session_info state = fct_session_describe(session);
     struct fct_text line = {0};
     add_times(&line, generation);
-    fct_text_printf(&line, " · %d reused · context %d/%d · CPU, kernels %s · %s",
+    fct_text_printf(&line, " · %d reused · context %d/%d · CPU, kernels %s, memory %s",
                     generation->n_reused, state.n_tokens, state.context, info.kernels, info.memory);
     if (generation->reason != FCT_REASON_END)
         fct_text_printf(&line, " · ended by %s", fct_reason_name(generation->reason));
