@@ -262,10 +262,10 @@ static void bench_tells_the_same_figures_apart(void **state) {
     NEAR(number(json, "load_seconds"), 0); /* apart: the stubs let no time pass there */
     json_decref(json);
     const char *table = run_bench((char *[]){BENCH, "-r", "2", NULL});
-    has(table, "\nprompt            20 tokens at depth 0: 200.0 tok/s (200.0 to 200.0)\n");
+    has(table, "\nprompt         20 tokens at depth 0: 200.0 tok/s (200.0 to 200.0)\n");
     has(table, "\nfirst token    100 ms, load not counted\n");
-    has(table, "\nanswer            10 steps  at depth 20: 100.0 tok/s (100.0 to 100.0)\n");
-    has(table, "\ntogether          11 tokens at depth 0: 55.0 tok/s (55.0 to 55.0)\n");
+    has(table, "\nanswer         10 steps at depth 20: 100.0 tok/s (100.0 to 100.0)\n");
+    has(table, "\ntogether       11 tokens at depth 0: 55.0 tok/s (55.0 to 55.0)\n");
     has(table, "\nload           0.0 ms");
     char ran[64];
     snprintf(ran, sizeof ran, "\nruns on        CPU, kernels %s, ",
