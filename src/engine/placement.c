@@ -142,7 +142,8 @@ static void move(fct_placement *p) {
             map_again(p, at + done);
             break;
         }
-        atomic_store(&p->n_read, at + done + FCT_HUGE_PAGE);
+        size_t there = at + done + FCT_HUGE_PAGE; /* reading ahead may have come further */
+        if (there > atomic_load(&p->n_read)) atomic_store(&p->n_read, there);
         atomic_store(&p->moved, done + FCT_HUGE_PAGE);
     }
     if (fresh && done < n_bytes) fct_pages_free(fresh + done, n_bytes - done);
