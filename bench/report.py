@@ -1,4 +1,6 @@
 """report.py - what compare.py measured, as Markdown: conditions first, then tables, then how to do it again."""
+from pathlib import Path
+
 import summary
 from summary import text
 
@@ -128,4 +130,5 @@ def markdown(data):
     lines = ["# facet and its peers", "", *state(data), *conditions(data), *METHOD.splitlines(), ""]
     for model in data["programs"]:
         lines += [*comparison(data, model), *reading(data, model), *variants(data, model)]
-    return "\n".join([*lines, *batches(data), *commands(data)])
+    page = "\n".join([*lines, *batches(data), *commands(data)])
+    return page.replace(f"{Path.home()}/", "~/")  # the page is for others, whose home is another

@@ -154,7 +154,7 @@ fct_status fct_chat_parse(const char *prefix, const char *answer, char **message
 
 typedef struct fct_session_options {
     int context;         /* positions; 0: 8192 or the model's maximum if that is smaller */
-    int batch;           /* prompt tokens a pass; 0: the default */
+    int batch;           /* prompt tokens a pass; 0: 256 */
     int decode_threads;  /* 0: what the first tokens show to be fastest */
     int prefill_threads; /* 0: as many as are worth it */
     fct_kv kv;

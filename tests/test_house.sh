@@ -83,6 +83,9 @@ done | broken 'the first line of a source file names it and says what it is'
 for file in $(find tools tests bench .ci -name data -prune -o -type f \( -name '*.sh' -o -name '*.py' -o -name run \) -print 2>/dev/null); do
     head -n 2 "$file" | grep -qE '^(# |""")[^!]' || echo "$file"
 done | broken 'the first lines of a script say what it is'
+find tools tests bench .ci -name data -prune -o -type f ! -perm -u+x -print 2>/dev/null | while read -r file; do
+    LC_ALL=C head -c 2 "$file" | grep -qx '#!' && echo "$file"
+done | broken 'what begins with #! can be run'
 find src include tests examples bench tools cmake -name data -prune -o -type f -print 2>/dev/null |
     sed 's|.*/||' | grep -vxE 'README\.md|CMakeLists\.txt' | sort | uniq -d | broken 'file names are unique in the tree'
 sources | LC_ALL=C.UTF-8 xargs grep -nE '^.{101,}' | cut -c 1-80 | broken 'no line is longer than 100 columns'

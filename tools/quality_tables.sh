@@ -10,8 +10,10 @@ licences=/usr/share/common-licenses
 text=$(mktemp)
 trap 'rm -f "$text"' EXIT
 
-echo "The demo: $(tools/measure_quality.py tests/data/demo/checkpoint --facet "$facet" --chunk 128 \
-    --conversations tests/data/text/demo_expected.json)"
+echo "The demo:"
+tools/measure_quality.py tests/data/demo/checkpoint --facet "$facet" --chunk 128 \
+    --conversations tests/data/text/demo_expected.json
 [ -f "$model" ] || { echo "Gemma 3 270M is not there: tools/fetch_gemma3_270m.sh"; exit 0; }
 cat "$licences/Apache-2.0" "$licences/MPL-2.0" "$licences/Artistic" >"$text"
-echo "Gemma 3 270M: $(tools/measure_quality.py "$model" --facet "$facet" --text "$licences/GPL-3" --calibration "$text")"
+echo "Gemma 3 270M:"
+tools/measure_quality.py "$model" --facet "$facet" --text "$licences/GPL-3" --calibration "$text"

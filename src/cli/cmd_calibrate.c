@@ -62,6 +62,8 @@ static int run(const void *command_options, struct fct_arguments arguments) {
     if (session_options.context == 0) session_options.context = options->chunk;
     session = fct_session_new(model, &session_options, &err);
     if (!session || calibrate(options, model, session, &err) != FCT_OK) goto failed;
+    if (!options->model.quiet)
+        fprintf(stderr, "%s is written; `facet convert --statistics` takes it\n", options->out);
     code = FCT_EXIT_GOOD;
     goto done;
 failed:

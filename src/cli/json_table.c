@@ -3,9 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
+#include "cli/folded.h"
 #include "cli/progress.h"
+#include "cli/style.h"
 #include "cli/tame.h"
 
 #define INDENT 2
@@ -147,7 +150,10 @@ static void print_object(const json_t *object, int indent) {
     json_object_foreach((json_t *)object, key, value) {
         if (is_nested(value)) continue;
         value_text(&text, key, value);
-        printf("%*s%-*s  %s\n", indent, "", width, key, text.data ? text.data : "");
+        int column = indent + width + 2;
+        printf("%*s%-*s  ", indent, "", width, key);
+        fct_folded_print(stdout, text.data ? text.data : "", column, column,
+                         fct_line_columns(STDOUT_FILENO));
     }
     json_object_foreach((json_t *)object, key, value) {
         if (!is_nested(value)) continue;

@@ -24,7 +24,7 @@ const struct fct_option fct_sampling_choice_options[] = {
     {"logit-bias", 0, FCT_OPTION_BIASES, AT(biases), "ID=B",
      "add B to the logit of ID; may be given several times", NULL, 0, 0, NULL},
     {"seed", 0, FCT_OPTION_SEED, AT(seed), "S",
-     "begin of the random numbers; 0: another one each time", "0", 0, 0, NULL},
+     "where the random numbers begin; 0: another one each time", "0", 0, 0, NULL},
     {0},
 };
 void fct_sampling_choice_defaults(struct fct_sampling_choice *choice) {
