@@ -65,7 +65,7 @@ static void print_text(const fct_scores *scores, bool whole) {
            scores->n_chunks == 1 ? "" : "s", scores->chunk, scores->n_positions,
            whole ? "" : " in their second halves");
     if (!scores->compared) return;
-    printf("of the reference %.4f\n", scores->reference_perplexity);
+    printf("perplexity of the reference %.4f\n", scores->reference_perplexity);
     printf("divergence from it %.6f ± %.6f nats, at most %.4f\n", scores->divergence,
            scores->divergence_error, scores->max_divergence);
     printf("same best token %.2f %% ± %.2f\n", 100 * scores->agreement,
