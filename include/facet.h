@@ -364,7 +364,7 @@ typedef struct fct_convert_options {
      * care; or NULL */
     const char *statistics;
     /* scales of 4-bit weights, and of 8-bit ones made of codes of fewer bits: "search", for the
-     * least squared error; "absmax", by the largest weight alone; NULL: search */
+     * least error; "absmax", by the largest weight alone; NULL: search */
     const char *rounding;
     int n_threads; /* 0: all */
     fct_progress_fn progress;

@@ -200,16 +200,19 @@ static void check_same_weights(const char *a_path, const char *b_path) {
     fct_pack_free(b);
 }
 
-static void inputs_that_are_all_alike_change_nothing(void **state) {
+/* How large inputs are together does not matter, and columns that nothing was ever put in are as
+ * those without statistics. */
+static void only_the_proportions_of_inputs_count(void **state) {
     (void)state;
-    char plain[256], alike[256];
-    snprintf(plain, sizeof plain, "%s", made_path("plain.facet"));
-    snprintf(alike, sizeof alike, "%s", made_path("alike.facet"));
-    MUST(convert(NULL, "search", plain));
-    MUST(convert(made_statistics("ones", "none", 0, 1.0f), NULL, alike));
-    check_same_weights(plain, alike);
-    MUST(convert(made_statistics("zeros", "none", 0, 0.0f), NULL, alike));
-    check_same_weights(plain, alike);
+    char one[256], other[256];
+    snprintf(one, sizeof one, "%s", made_path("one.facet"));
+    snprintf(other, sizeof other, "%s", made_path("other.facet"));
+    MUST(convert(made_statistics("ones", "none", 0, 1.0f), NULL, one));
+    MUST(convert(made_statistics("fours", "none", 0, 4.0f), NULL, other));
+    check_same_weights(one, other);
+    MUST(convert(NULL, "search", one));
+    MUST(convert(made_statistics("zeros", "none", 0, 0.0f), NULL, other));
+    check_same_weights(one, other);
 }
 
 static void what_is_missing_is_noted(void **state) {
@@ -312,7 +315,7 @@ static void calibrated_and_searched_scales_are_closer_to_float(void **state) {
     double searched = divergence_of_demo(&(fct_convert_options){0}, even, n_even);
     double calibrated =
         divergence_of_demo(&(fct_convert_options){.statistics = statistics}, even, n_even);
-    assert_true(searched < 0.8 * absmax);
+    assert_true(searched < 0.9 * absmax);
     assert_true(calibrated < searched);
     fct_session_free(session);
     fct_model_free(demo);
@@ -324,7 +327,7 @@ int main(void) {
         cmocka_unit_test(every_matrix_has_its_statistics),
         cmocka_unit_test(batch_and_threads_change_no_bit),
         cmocka_unit_test(calibrating_leaves_nothing_behind_in_the_session),
-        cmocka_unit_test(inputs_that_are_all_alike_change_nothing),
+        cmocka_unit_test(only_the_proportions_of_inputs_count),
         cmocka_unit_test(what_is_missing_is_noted),
         cmocka_unit_test(foreign_and_senseless_statistics_are_refused),
         cmocka_unit_test(damaged_statistics_are_refused),

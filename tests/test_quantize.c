@@ -14,7 +14,7 @@
 #include "convert/quantize.h"
 #include "convert/scale_search.h"
 
-static const struct fct_rounding alike; /* scales are searched, all weights alike */
+static const struct fct_rounding alike; /* scales are searched, without statistics */
 
 static const struct fct_rows_origin here = {"the tensor", 32};
 
@@ -361,16 +361,17 @@ static void weights_of_a_bfloat16_grid_come_out_as_trained(void **state) {
     }
 }
 
-/* Squared error with the codes that a scale gives. */
 /* The weight as 4 bits give it back. */
 static double nearest(float x, float scale) {
     double code = scale == 0.0f ? 0.0 : rint((double)x / (double)scale);
     return (code < -8.0 ? -8.0 : code > 7.0 ? 7.0 : code) * (double)scale;
 }
 
+/* Squared error with the codes that a scale gives, of each weight as often as it is large. */
 static double error_with(const float (*x)[FCT_LANES], int n, int lane, float scale) {
     double error = 0;
-    for (int i = 0; i < n; i++) error += pow((double)x[i][lane] - nearest(x[i][lane], scale), 2);
+    for (int i = 0; i < n; i++)
+        error += fabs((double)x[i][lane]) * pow((double)x[i][lane] - nearest(x[i][lane], scale), 2);
     return error;
 }
 
@@ -401,6 +402,19 @@ static void no_group_is_worse_than_by_the_plain_rules(void **state) {
         }
     }
     assert_true(best_sum < 0.9 * plain_sum);
+}
+
+/* Were all errors alike, the 127 others would come out exactly, and the largest as 2. */
+static void one_large_weight_of_a_wide_group_is_not_clipped(void **state) {
+    (void)state;
+    enum { N = 128 };
+    float x[N][FCT_LANES], scale[FCT_LANES];
+    uint32_t random = 3;
+    for (int i = 0; i < N; i++)
+        for (int r = 0; r < FCT_LANES; r++)
+            x[i][r] = i == r ? 4.0f : copysignf(i % 2 ? 0.25f : 0.75f, noise(&random));
+    fct_search_group_scales((const float(*)[FCT_LANES])x, N, NULL, scale);
+    for (int r = 0; r < FCT_LANES; r++) assert_true(nearest(4.0f, scale[r]) > 3.5);
 }
 
 /* Codes of 5 bits and a float16 scale, as GGUF's Q5_0: nothing is lost but what float16 cannot hold
@@ -549,6 +563,7 @@ int main(void) {
         cmocka_unit_test(weights_on_a_4_bit_grid_come_out_exactly),
         cmocka_unit_test(weights_of_a_bfloat16_grid_come_out_as_trained),
         cmocka_unit_test(no_group_is_worse_than_by_the_plain_rules),
+        cmocka_unit_test(one_large_weight_of_a_wide_group_is_not_clipped),
         cmocka_unit_test(coarser_codes_come_out_whole_in_8_bits),
         cmocka_unit_test(important_columns_are_rounded_with_more_care),
         cmocka_unit_test(absmax_is_the_rule_of_q4_0),

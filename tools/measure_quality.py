@@ -11,9 +11,7 @@ import os
 import subprocess
 import tempfile
 
-VARIANTS = [("q8", "absmax"), ("q8", "search"), ("q4", "absmax"), ("q4", "search"), ("q4", "statistics"), ("q4-g64", "absmax"),
-            ("q4-g64", "search"), ("q4-g64", "statistics"), ("q4-g128", "absmax"), ("q4-g128", "search"),
-            ("q4-g128", "statistics")]
+VARIANTS = [(weights, rounding) for weights in ("q8", "q4", "q4-g64", "q4-g128") for rounding in ("absmax", "search", "statistics")]
 NAMES = {"absmax": "absmax", "search": "searched", "statistics": "calibrated"}
 
 
@@ -60,9 +58,9 @@ def main():
         model = convert("f32", "--weights", "f32")
         whole = json.loads(facet("score", "-m", model, *text, "--chunk", args.chunk, "--save", logits, "--json", "--quiet"))
         facet("calibrate", "-m", model, *calibration, "--chunk", args.chunk, "-o", statistics, "--quiet")
-        print(f"{whole['positions']} predictions\n")
+        print(f"{whole['positions']} predictions\n", flush=True)
         print("| weights | scales | perplexity | divergence | same best token |\n|---|---|---|---|---|")
-        print(f"| f32 | | {whole['perplexity']:.3f} | | |")
+        print(f"| f32 | | {whole['perplexity']:.3f} | | |", flush=True)
         os.remove(model)
         for weights, rounding in VARIANTS:
             how = ["--statistics", statistics] if rounding == "statistics" else ["--rounding", rounding]

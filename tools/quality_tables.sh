@@ -1,7 +1,7 @@
 #!/bin/sh
 # quality_tables.sh - both tables of docs/QUALITY.md, measured anew: of the demo, and of Gemma 3 270M where it has been fetched.
 #
-# usage: tools/quality_tables.sh [FACET]     (build/facet; half an hour and 4 GB of space in $TMPDIR for the second)
+# usage: tools/quality_tables.sh [FACET]     (build/facet; five minutes of CPU and 4 GB of space in $TMPDIR for the second)
 set -eu
 cd "$(dirname "$0")/.."
 facet=${1:-build/facet}

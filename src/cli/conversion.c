@@ -26,7 +26,7 @@ const struct fct_option fct_conversion_options[] = {
      "chosen",
      NULL, 0, 0, NULL},
     {"rounding", 0, FCT_OPTION_CHOICE, AT(rounding), "HOW",
-     "4-bit scales: search (the least squared error), absmax (by the largest weight alone, for "
+     "4-bit scales: search (the least error), absmax (by the largest weight alone, for "
      "comparison)",
      "search", 0, 0, rounding_names},
     {"expected", 0, FCT_OPTION_TEXT, AT(expected), "FILE",

@@ -19,8 +19,8 @@ struct fct_grid_count {
     _Atomic uint64_t n_groups, n_exact;
 };
 
-/* How scales are chosen; all zero: of 4 bits by searching, every weight alike, of 8 by the largest
- * weight. */
+/* How scales are chosen; all zero: of 4 bits by searching, large weights with more care, of 8 by
+ * the largest weight. */
 struct fct_rounding {
     bool absmax;                 /* not searched: GGUF's Q4_0 rule */
     const float *importance;     /* [columns]: how much the error of each column counts; or NULL */

@@ -29,7 +29,8 @@ typedef const float (*lanes)[FCT_LANES];
 struct search {
     lanes x;
     int n;
-    const float *importance; /* [n]; NULL: all alike */
+    const float *importance; /* [n]; NULL: all alike, or by their size */
+    bool by_size;            /* the error of a large weight counts more */
     float lowest, highest;   /* codes */
     bool shared;             /* all lanes have one scale, a float32; else each its own, a float16 */
     float scale[FCT_LANES], error[FCT_LANES]; /* the best so far */
@@ -77,8 +78,17 @@ static void share(const struct search *s, float sum[FCT_LANES]) {
     for (int r = 0; r < FCT_LANES; r++) sum[r] = total;
 }
 
-static float importance_of(const struct search *s, int i) {
-    return s->importance ? s->importance[i] : 1.0f;
+/* How much the errors of x[i] count. Without statistics a weight's own size stands for that of its
+ * input: training lets weights grow where inputs are large. Were all alike, wide groups would clip
+ * just those for the sake of the many small ones. */
+static inline __attribute__((always_inline)) void weigh(const struct search *s, int i,
+                                                        floats *weight) {
+    if (s->importance)
+        *weight = (floats){0} + s->importance[i];
+    else if (s->by_size)
+        *weight = (floats)((masks)FLOATS(s->x[i]) & 0x7FFFFFFF);
+    else
+        *weight = (floats){0} + 1.0f;
 }
 
 /* The squared error of every lane with these scales. */
@@ -90,8 +100,9 @@ FCT_WIDE static void measure(const struct search *s, const float scale[FCT_LANES
     for (int i = 0; i < s->n; i++) {
         floats x = FLOATS(s->x[i]), code = x * FLOATS(inverse);
         round_to_codes(&code, s->lowest, s->highest);
-        floats left = x - code * FLOATS(scale);
-        sum += importance_of(s, i) * (left * left);
+        floats left = x - code * FLOATS(scale), weight;
+        weigh(s, i, &weight);
+        sum += weight * (left * left);
     }
     memcpy(error, &sum, sizeof sum);
     share(s, error);
@@ -134,10 +145,11 @@ FCT_WIDE static void refit(struct search *s) {
     floats x_by_code = {0}, code_by_code = {0};
     invert(s->scale, inverse);
     for (int i = 0; i < s->n; i++) {
-        floats x = FLOATS(s->x[i]), code = x * FLOATS(inverse);
+        floats x = FLOATS(s->x[i]), code = x * FLOATS(inverse), weight;
         round_to_codes(&code, s->lowest, s->highest);
-        x_by_code += importance_of(s, i) * (x * code);
-        code_by_code += importance_of(s, i) * (code * code);
+        weigh(s, i, &weight);
+        x_by_code += weight * (x * code);
+        code_by_code += weight * (code * code);
     }
     memcpy(xq, &x_by_code, sizeof xq);
     memcpy(qq, &code_by_code, sizeof qq);
@@ -164,7 +176,7 @@ static void search(struct search *s) {
 }
 
 void fct_search_group_scales(lanes x, int n, const float *importance, float scale[FCT_LANES]) {
-    struct search s = {COARSE, .x = x, .n = n, .importance = importance};
+    struct search s = {COARSE, .x = x, .n = n, .importance = importance, .by_size = true};
     search(&s);
     memcpy(scale, s.scale, sizeof s.scale);
 }

@@ -6,7 +6,7 @@ enum { FCT_LANES = 16 };
 
 /* Finite weights x [n][16], value = code * scale with codes -8 .. 7. Sixteen groups side by side,
  * one a lane: scale[lane] is the float16 (as a float) with the least squared error of those tried,
- * the error of x[i] counted importance[i] times (NULL: all alike; finite, not negative). Among
+ * the error of x[i] counted importance[i] times (finite, not negative; NULL: |x[i]| times). Among
  * them are GGUF's Q4_0 rule, absmax / 7, and the extreme weight at every code, so that a group that
  * lies on a 4-bit grid comes out on it. 0 if all weights are zero or too small for float16;
  * infinite if they are too large for it. */
@@ -14,7 +14,7 @@ void fct_search_group_scales(const float (*x)[FCT_LANES], int n, const float *im
                              float scale[FCT_LANES]);
 
 /* The same for codes -127 .. 127, of weights that were codes of fewer bits, as a GGUF file's: tried
- * are the extreme weight at 127, and at every code down to 96. */
+ * are the extreme weight at 127, and at every code down to 96. NULL: all errors count alike. */
 void fct_search_fine_scales(const float (*x)[FCT_LANES], int n, const float *importance,
                             float scale[FCT_LANES]);
 
