@@ -88,6 +88,8 @@ tail -n 1 "$out" | grep -qx 'RESULT: FAIL' || fail 'no RESULT: FAIL'
 ends 0 info "$demo"
 grep -qE '^weights +q4$' "$out" || fail 'info does not tell the weights'
 grep -qE '^  layers\.0\.self_attn\.q_proj\.weight +U8 +' "$out" || fail 'info has no table of tensors'
+ends 0 info "$FACET_SOURCE/tests/data/compressed/w4a16"
+grep -qE '^generation +-$' "$out" || fail 'info shows nothing for what is empty'
 ends 0 info --json "$demo"
 has '"tensors":'
 ends 1 info "$folder/ids"

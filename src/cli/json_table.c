@@ -69,6 +69,9 @@ static int value_text(struct fct_text *text, const char *key, const json_t *valu
     text->size = 0;
     fct_text_add(text, "", 0);
     if (value) add_value(text, key, value);
+    bool nothing = (json_is_object(value) && json_object_size(value) == 0) ||
+                   (json_is_array(value) && json_array_size(value) == 0);
+    if (nothing) fct_text_puts(text, "-");
     int columns = 0;
     for (size_t i = 0; i < text->size; i++)
         columns += ((unsigned char)text->data[i] & 0xC0) != 0x80;
