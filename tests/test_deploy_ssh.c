@@ -147,7 +147,7 @@ static void a_link_that_is_cut_ten_times_costs_less_than_a_tenth(void **state) {
     remove(scratch_path("far/cut/facet"));
 }
 
-/* Looks at the final name at any time: it is not there, or it is whole. */
+/* F76. Looks at the final name at any time: it is not there, or it is whole. */
 static void a_sender_that_is_killed_goes_on_where_it_was(void **state) {
     (void)state;
     const uint64_t size = 90 * MEGABYTE;
