@@ -17,18 +17,19 @@
 #include "facet.h"
 
 /* Path of a scratch file that one process uses; the folder is made once and removed at exit. */
-static char made_folder[64];
+static char made_folder[128];
 
 static void remove_made(void) {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", made_folder);
+    char command[160];
+    snprintf(command, sizeof command, "rm -rf '%s'", made_folder);
     if (made_folder[0] && system(command) != 0) fprintf(stderr, "%s is left\n", made_folder);
 }
 
 static const char *made_path(const char *name) {
     static char path[256];
     if (!made_folder[0]) {
-        strcpy(made_folder, "/tmp/facet-test-XXXXXX");
+        const char *parent = getenv("TMPDIR");
+        snprintf(made_folder, sizeof made_folder, "%s/facet-test-XXXXXX", parent ? parent : "/tmp");
         if (!mkdtemp(made_folder)) abort();
         atexit(remove_made);
     }

@@ -1,8 +1,7 @@
 #!/bin/sh
 # test_chat_turns.sh - bench/chat_turns.py: a turn reads its own tokens, and the cold row all of them.
 set -u
-command -v python3 >/dev/null || exit 77
-[ -z "${FACET_EMULATOR:-}" ] || exit 77 # it measures this machine
+command -v python3 >/dev/null || { echo 'SKIP: no python3'; exit 77; }
 source=$(cd "${FACET_SOURCE:-$(dirname "$0")/..}" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,8 +1,8 @@
 #!/bin/sh
 # test_compare.sh - bench/compare.py: measures what is there, names what is not, and calls no run clean that others disturbed.
 set -u
-command -v python3 >/dev/null || exit 77
-[ -z "${FACET_EMULATOR:-}" ] || exit 77 # it measures this machine
+command -v python3 >/dev/null || { echo 'SKIP: no python3'; exit 77; }
+[ -z "${FACET_EMULATOR:-}" ] || { echo 'SKIP: an emulator has no speed to compare'; exit 77; }
 source=$(cd "${FACET_SOURCE:-$(dirname "$0")/..}" && pwd)
 work=$(mktemp -d)
 trap 'kill $load 2>/dev/null; rm -rf "$work"' EXIT

@@ -44,6 +44,7 @@ static uint8_t *read_demo(size_t *n) {
 static const char *write_model(const uint8_t *bytes, size_t n) {
     const char *path = made_path("changed.facet");
     FILE *file = fopen(path, "wb");
+    assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, n, file), n);
     fclose(file);
     return path;
