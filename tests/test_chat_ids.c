@@ -134,7 +134,7 @@ static void one_question_has_exactly_14_ids(void **state) {
     USER("The capital of France is", 818, 5279, 529, 7001, 563);
 }
 
-/* F06: the right ids are in faults.md. */
+/* F06 */
 static void control_names_that_a_user_types_are_text(void **state) {
     (void)state;
     need_gemma4();

@@ -12,8 +12,8 @@ static inline size_t fct_round_up(size_t n, size_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Zeroed memory for one object, or for n of them; NULL and FCT_ERR_MEMORY if there is none. free()
- * with fct_free. */
+/* Zeroed memory for one object, or for n of them; NULL and FCT_ERR_MEMORY if there is none. Freed
+ * by free or fct_free, which is the same. */
 void *fct_new(size_t bytes, fct_error *err);
 void *fct_new_array(size_t n, size_t bytes_each, fct_error *err);
 /* Makes room for n elements in a growing array (doubles *capacity); the old array stays valid on

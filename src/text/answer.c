@@ -41,11 +41,11 @@ static const char *const markers[] = {"<|channel>",   "<channel|>", "<|tool_call
                                       "<turn|>",      "<eos>"};
 enum { N_MARKERS = sizeof markers / sizeof markers[0] };
 
-static bool is(struct fct_span piece, const char *name) {
+static bool is(struct fct_text_span piece, const char *name) {
     return piece.n_bytes == strlen(name) && memcmp(piece.text, name, piece.n_bytes) == 0;
 }
 
-static bool ends_answer(struct fct_span name) {
+static bool ends_answer(struct fct_text_span name) {
     return is(name, "<turn|>") || is(name, "<|tool_response>") || is(name, "<eos>");
 }
 
@@ -96,13 +96,13 @@ static void write_thought(fct_answer_reader *r, const char *text, size_t n_bytes
 }
 
 /* What shows of a marker that means nothing where it stands. */
-static struct fct_span plain(const fct_answer_reader *r, struct fct_span name) {
+static struct fct_text_span plain(const fct_answer_reader *r, struct fct_text_span name) {
     if (r->keep_markers) return name;
-    return is(name, "<|\"|>") ? (struct fct_span){"\"", 1} : (struct fct_span){"", 0};
+    return is(name, "<|\"|>") ? (struct fct_text_span){"\"", 1} : (struct fct_text_span){"", 0};
 }
 
 static void write_plain(fct_answer_reader *r, const char *name) {
-    struct fct_span shown = plain(r, (struct fct_span){name, strlen(name)});
+    struct fct_text_span shown = plain(r, (struct fct_text_span){name, strlen(name)});
     write_content(r, shown.text, shown.n_bytes);
 }
 
@@ -114,8 +114,8 @@ static void enter(fct_answer_reader *r, enum region region) {
     r->raw_end = SIZE_MAX;
 }
 
-static void content_marker(fct_answer_reader *r, struct fct_span name) {
-    struct fct_span shown = plain(r, name);
+static void content_marker(fct_answer_reader *r, struct fct_text_span name) {
+    struct fct_text_span shown = plain(r, name);
     if (is(name, "<|channel>"))
         enter(r, LABEL);
     else if (is(name, "<|tool_call>"))
@@ -133,8 +133,8 @@ static void end_thought(fct_answer_reader *r) {
     enter(r, CONTENT);
 }
 
-static void thought_marker(fct_answer_reader *r, struct fct_span name) {
-    struct fct_span shown = plain(r, name);
+static void thought_marker(fct_answer_reader *r, struct fct_text_span name) {
+    struct fct_text_span shown = plain(r, name);
     if (is(name, "<channel|>") || (ends_answer(name) && !r->keep_markers))
         end_thought(r);
     else
@@ -147,7 +147,7 @@ static void give_up_label(fct_answer_reader *r) {
     write_plain(r, "<|channel>");
 }
 
-static void label_text(fct_answer_reader *r, struct fct_span text) {
+static void label_text(fct_answer_reader *r, struct fct_text_span text) {
     size_t before = r->raw.size;
     add(r, &r->raw, text.text, text.n_bytes);
     size_t size = r->raw.size, shared = size < LABEL_BYTES ? size : LABEL_BYTES;
@@ -162,7 +162,7 @@ static void label_text(fct_answer_reader *r, struct fct_span text) {
     }
 }
 
-static void label_marker(fct_answer_reader *r, struct fct_span name) {
+static void label_marker(fct_answer_reader *r, struct fct_text_span name) {
     if (!r->keep_markers && r->raw.size == LABEL_BYTES - 1) { /* closed without its newline */
         enter(r, THOUGHT);
         thought_marker(r, name);
@@ -222,15 +222,16 @@ static void abandon_call(fct_answer_reader *r) {
     give_up_call(r, n_bytes, false, "call: it is not closed");
 }
 
-static void call_text(fct_answer_reader *r, struct fct_span text) {
+static void call_text(fct_answer_reader *r, struct fct_text_span text) {
     add(r, &r->raw, text.text, text.n_bytes);
     if (!r->fault.code && !fct_call_begins(r->raw.data, r->raw.size))
         give_up_call(r, r->raw.size, false, "call: it does not begin with call: and a name");
 }
 
-static void call_marker(fct_answer_reader *r, struct fct_span name) {
+static void call_marker(fct_answer_reader *r, struct fct_text_span name) {
     const char quote = FCT_CALL_QUOTE;
-    struct fct_span shown = is(name, "<|\"|>") ? (struct fct_span){&quote, 1} : plain(r, name);
+    struct fct_text_span shown =
+        is(name, "<|\"|>") ? (struct fct_text_span){&quote, 1} : plain(r, name);
     if (is(name, "<tool_call|>")) {
         end_call(r);
     } else if (ends_answer(name) && !r->keep_markers) {
@@ -269,11 +270,11 @@ static fct_status status_of(const fct_answer_reader *reader, fct_error *err) {
 
 fct_status fct_answer_reader_push(fct_answer_reader *reader, const char *text, size_t n_bytes,
                                   bool control, fct_error *err) {
-    static void (*const on_text[])(fct_answer_reader *,
-                                   struct fct_span) = {[LABEL] = label_text, [CALL] = call_text};
-    static void (*const on_marker[])(fct_answer_reader *, struct fct_span) = {
+    static void (*const on_text[])(fct_answer_reader *, struct fct_text_span) = {
+        [LABEL] = label_text, [CALL] = call_text};
+    static void (*const on_marker[])(fct_answer_reader *, struct fct_text_span) = {
         content_marker, label_marker, thought_marker, call_marker};
-    struct fct_span piece = {text, n_bytes};
+    struct fct_text_span piece = {text, n_bytes};
     if (reader->fault.code || n_bytes == 0) return status_of(reader, err);
     if (control)
         on_marker[reader->region](reader, piece);

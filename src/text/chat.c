@@ -140,7 +140,7 @@ static fct_status write_arguments(struct fct_rendering *out, const json_t *argum
         fct_chat_members(out, arguments);
         return FCT_OK;
     }
-    struct fct_span text =
+    struct fct_text_span text =
         fct_python_strip(json_string_value(arguments), json_string_length(arguments));
     if (text.n_bytes == 0 || (text.n_bytes == 4 && memcmp(text.text, "null", 4) == 0))
         return FCT_OK;

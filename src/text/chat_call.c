@@ -61,7 +61,7 @@ static size_t translate_bare(const char *text, size_t n_bytes, struct fct_text *
     while (length < n_bytes && text[length] != FCT_CALL_QUOTE &&
            !memchr("{}[]:,\"", text[length], 7))
         length++;
-    struct fct_span key = fct_python_strip(text, length);
+    struct fct_text_span key = fct_python_strip(text, length);
     if (length < n_bytes && text[length] == ':' && key.n_bytes > 0)
         write_string(out, key.text, key.n_bytes);
     else
@@ -113,7 +113,7 @@ fct_status fct_call_read(const char *text, size_t n_bytes, struct fct_call *call
         return fct_fail(err, FCT_ERR_FORMAT, "call: it does not begin with call: and a name");
     call->name = fct_copy_text(text + HEAD_BYTES, end - HEAD_BYTES, err);
     if (!call->name) return FCT_ERR_MEMORY;
-    struct fct_span body = fct_python_strip(text + end, n_bytes - end);
+    struct fct_text_span body = fct_python_strip(text + end, n_bytes - end);
     fct_status status = read_arguments(body.text, body.n_bytes, call, err);
     if (status) fct_call_free(call);
     return status;

@@ -33,8 +33,8 @@ size_t fct_trailing_space(const char *text, size_t n_bytes) {
     return n_bytes - end;
 }
 
-struct fct_span fct_python_strip(const char *text, size_t n_bytes) {
+struct fct_text_span fct_python_strip(const char *text, size_t n_bytes) {
     size_t head = fct_leading_space(text, n_bytes);
     n_bytes -= head;
-    return (struct fct_span){text + head, n_bytes - fct_trailing_space(text + head, n_bytes)};
+    return (struct fct_text_span){text + head, n_bytes - fct_trailing_space(text + head, n_bytes)};
 }

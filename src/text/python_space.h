@@ -5,7 +5,7 @@
 #include "facet.h"
 
 /* A stretch of someone else's UTF-8. */
-struct fct_span {
+struct fct_text_span {
     const char *text;
     size_t n_bytes;
 };
@@ -15,6 +15,6 @@ size_t fct_leading_space(const char *text, size_t n_bytes);
 size_t fct_trailing_space(const char *text, size_t n_bytes);
 
 /* The text without the white space at both ends. */
-struct fct_span fct_python_strip(const char *text, size_t n_bytes);
+struct fct_text_span fct_python_strip(const char *text, size_t n_bytes);
 
 #endif

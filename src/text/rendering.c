@@ -37,7 +37,7 @@ void fct_rendering_puts(struct fct_rendering *out, const char *string) {
     fct_rendering_plain(out, string, strlen(string));
 }
 
-void fct_rendering_span(struct fct_rendering *out, struct fct_span span) {
+void fct_rendering_span(struct fct_rendering *out, struct fct_text_span span) {
     fct_rendering_plain(out, span.text, span.n_bytes);
 }
 

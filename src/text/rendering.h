@@ -12,7 +12,7 @@ void fct_rendering_control(struct fct_rendering *out, const char *name);
  * touch become one segment, so that it is encoded as the reference encodes it. */
 void fct_rendering_plain(struct fct_rendering *out, const char *bytes, size_t n_bytes);
 void fct_rendering_puts(struct fct_rendering *out, const char *string);
-void fct_rendering_span(struct fct_rendering *out, struct fct_span span);
+void fct_rendering_span(struct fct_rendering *out, struct fct_text_span span);
 void fct_rendering_string(struct fct_rendering *out, const json_t *string);
 
 #endif
