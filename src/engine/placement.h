@@ -25,9 +25,9 @@
  * (fct_placement_wait). */
 typedef struct fct_placement fct_placement;
 
-/* The pack must outlive the placement, and what has moved stays moved as long as the pack lives: one
- * placement a pack, as giving back pages that are no longer the map's would lose what is in them. A
- * pack over memory (the embedded demo) has nothing to place. */
+/* The pack must outlive the placement, and what has moved stays moved as long as the pack lives:
+ * one placement a pack, as giving back pages that are no longer the map's would lose what is in
+ * them. A pack over memory (the embedded demo) has nothing to place. */
 fct_placement *fct_placement_new(const fct_pack *pack, fct_memory memory, fct_error *err);
 void fct_placement_free(fct_placement *placement); /* stops the thread */
 
