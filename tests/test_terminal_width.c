@@ -21,6 +21,8 @@ static const char *shown_by(int columns, const char *out_path, char *const *argu
             while (i < pty.n_shown && pty.shown[i] != 'm' && pty.shown[i] != 'K') i++;
         else if (pty.shown[i] != '\r')
             text[n++] = pty.shown[i];
+        else if (i + 1 < pty.n_shown && pty.shown[i + 1] != '\n')
+            text[n++] = '\n'; /* drawn once more: each time must fit */
     }
     text[n] = '\0';
     close(pty.fd);

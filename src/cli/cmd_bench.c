@@ -72,7 +72,7 @@ struct bench {
     double first_token_seconds; /* the very first prompt, wherever the weights lie by then */
     double settle_seconds;      /* after the first run, until the weights lay where they stay */
     uint64_t peak_bytes;
-    double bandwidth; /* bytes a second */
+    double bandwidth; /* the best bytes a second that plain reads reached; 0: not measured */
     struct fct_run_facts facts;
 };
 
@@ -135,6 +135,12 @@ static fct_status run_once(struct bench *bench, struct fct_run_times *times, fct
     return status;
 }
 
+static double bandwidth_now(struct bench *bench) {
+    double now = fct_measure_bandwidth(fct_session_describe(bench->session).decode_threads);
+    if (now > bench->bandwidth) bench->bandwidth = now;
+    return now;
+}
+
 static void settle(struct bench *bench) {
     double began = fct_seconds();
     fct_model_settle(bench->model);
@@ -161,12 +167,20 @@ static fct_status measure(struct bench *bench, fct_error *err) {
     fct_progress_begin(&bench->progress, options->model.quiet, false);
     fct_governor_read(options->root, &bench->facts.governor);
     look(bench, false);
+    double after = 0;
     for (int run = 0; run < WARM_UPS + options->repeats; run++) {
         struct fct_run_times warm_up, *times = &warm_up;
         if (run >= WARM_UPS) times = &bench->runs[run - WARM_UPS];
         fct_status status = run_once(bench, times, err);
         if (status) return status;
         look(bench, true);
+        if (run == WARM_UPS - 1) /* later, the memory of these reads would count, too */
+            bench->peak_bytes = fct_peak_resident_bytes();
+        if (run >= WARM_UPS - 1) {
+            double before = after;
+            after = bandwidth_now(bench);
+            times->bandwidth = (before + after) / 2;
+        }
         if (run == 0) {
             bench->first_token_seconds = times->first_token_seconds;
             settle(bench);
@@ -174,8 +188,6 @@ static fct_status measure(struct bench *bench, fct_error *err) {
         fct_progress_update(&bench->progress, "bench", (uint64_t)run + 1,
                             WARM_UPS + (uint64_t)options->repeats);
     }
-    bench->peak_bytes = fct_peak_resident_bytes(); /* before the bandwidth's own memory counts */
-    bench->bandwidth = fct_measure_bandwidth(fct_session_describe(bench->session).decode_threads);
     return FCT_OK;
 }
 
@@ -188,6 +200,18 @@ static struct fct_spread spread(const struct bench *bench,
 static double read_rate(const struct bench *bench) {
     double tokens = spread(bench, fct_answer_rate).median;
     return tokens * (double)fct_model_describe(bench->model).bytes_per_token;
+}
+
+static double tokens_a_byte(const struct fct_run_times *times) {
+    return fct_rate(1, times->bandwidth) * fct_answer_rate(times);
+}
+
+/* What the answers read of what plain reads reached right before and after each: a virtual
+ * machine's memory may be half as fast a second later. */
+static struct fct_spread bandwidth_share(const struct bench *bench) {
+    double bytes = (double)fct_model_describe(bench->model).bytes_per_token;
+    struct fct_spread share = spread(bench, tokens_a_byte);
+    return (struct fct_spread){share.least * bytes, share.median * bytes, share.most * bytes};
 }
 
 /* Throttling alone is judged here: whether others used the CPUs, only the protocol looks at. */
@@ -212,7 +236,7 @@ static json_t *results(const struct bench *bench) {
         fct_json_number(spread(bench, fct_answer_rate).median), "whole_tokens_per_second",
         fct_json_number(spread(bench, fct_whole_rate).median), "bytes_per_token",
         (json_int_t)info.bytes_per_token, "read_bytes_per_second", fct_json_number(read),
-        "bandwidth_share", fct_json_number(read / bench->bandwidth), "load_seconds",
+        "bandwidth_share", fct_json_number(bandwidth_share(bench).median), "load_seconds",
         fct_json_number(info.load_seconds), "settle_seconds",
         fct_json_number(bench->settle_seconds), "first_token_seconds", fct_json_number(first_token),
         "peak_resident_bytes", (json_int_t)bench->peak_bytes, "bandwidth_bytes_per_second",
@@ -263,22 +287,26 @@ static void print_speed(const char *what, int n, const char *unit, struct fct_sp
 }
 
 static void print_reading(const struct bench *bench, int n_threads) {
-    char bytes[32], read[32], bandwidth[32];
-    double share = read_rate(bench) / bench->bandwidth;
+    char bytes[32], read[32], best[32];
     fct_size_text((double)fct_model_describe(bench->model).bytes_per_token, bytes);
-    fct_size_text(bench->bandwidth, bandwidth);
     if (bench->bandwidth <= 0) {
         print_row("weights", "%s a token; too little memory to measure the bandwidth", bytes);
         return;
     }
+    fct_size_text(bench->bandwidth, best);
     if (n_steps(bench->options) == 0) {
         print_row("weights", "%s a token; %d thread%s read%s %s/s", bytes, n_threads,
-                  n_threads == 1 ? "" : "s", n_threads == 1 ? "s" : "", bandwidth);
+                  n_threads == 1 ? "" : "s", n_threads == 1 ? "s" : "", best);
         return;
     }
-    print_row("weights", "%s a token, %s/s: %.0f %% of the %s/s that %d thread%s can read%s", bytes,
-              fct_size_text(read_rate(bench), read), share * 100, bandwidth, n_threads,
-              n_threads == 1 ? "" : "s", share > 1 ? " (the CPU's caches help)" : "");
+    struct fct_spread share = bandwidth_share(bench);
+    print_row(
+        "weights",
+        "%s a token, %s/s: %.0f %% (%.0f to %.0f) of what %d thread%s read%s right before and "
+        "after, %s/s at best%s",
+        bytes, fct_size_text(read_rate(bench), read), share.median * 100, share.least * 100,
+        share.most * 100, n_threads, n_threads == 1 ? "" : "s", n_threads == 1 ? "s" : "", best,
+        share.median > 1 ? " (the CPU's caches help)" : "");
 }
 
 static void print_board(const struct bench *bench) {

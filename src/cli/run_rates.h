@@ -13,6 +13,7 @@ struct fct_run_times {
     double decode_seconds;           /* the steps alone: nothing of choosing and telling tokens */
     double whole_seconds;            /* up to the end of the answer */
     int n_prompt, n_steps, n_tokens; /* read, of the answer's steps, and of the answer */
+    double bandwidth; /* bytes a second that plain reads reached around the run; 0: not measured */
 };
 /* Of an answer; began is the caller's to add. */
 struct fct_run_times fct_run_times_of(const fct_generation *generation);

@@ -10,7 +10,7 @@
 
 enum {
     PIECE = 1 << 16,
-    PASSES = 6,
+    PASSES = 3,
     AHEAD = 4096 / sizeof(uint64_t),
     MOST_BYTES = 512 << 20,
     LEAST_BYTES = 64 << 20 /* many times the caches of small machines */

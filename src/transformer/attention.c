@@ -6,14 +6,16 @@
 
 void fct_rope_tables(const struct fct_pass *p, struct fct_team team, struct fct_span span) {
     struct fct_scratch *s = p->scratch;
-    struct fct_span mine = fct_token_share(team, span);
-    for (int t = mine.begin; t < mine.end; t++)
-        for (int kind = 0; kind < 2; kind++)
-            for (int i = 0; i < s->n_pairs[kind]; i++) {
-                float angle = (float)(p->cache->n_tokens + t) * s->inverse_frequencies[kind][i];
-                s->cosines[kind][(size_t)t * (size_t)s->half[kind] + (size_t)i] = (float)cos(angle);
-                s->sines[kind][(size_t)t * (size_t)s->half[kind] + (size_t)i] = (float)sin(angle);
-            }
+    for (int kind = 0; kind < 2; kind++) {
+        int n_pairs = s->n_pairs[kind], begin, end;
+        fct_team_share(team, (span.end - span.begin) * n_pairs, 1, &begin, &end);
+        for (int at = begin; at < end; at++) {
+            int t = span.begin + at / n_pairs, i = at % n_pairs;
+            float angle = (float)(p->cache->n_tokens + t) * s->inverse_frequencies[kind][i];
+            s->cosines[kind][(size_t)t * (size_t)s->half[kind] + (size_t)i] = (float)cos(angle);
+            s->sines[kind][(size_t)t * (size_t)s->half[kind] + (size_t)i] = (float)sin(angle);
+        }
+    }
 }
 
 static void rotate(const struct fct_pass *p, bool full, int t, float *x) {
@@ -81,8 +83,7 @@ void fct_attention_block(const struct fct_pass *p, struct fct_team team, int lay
     const struct fct_layer_weights *w = &p->weights->layers[layer];
     const struct fct_kernels *k = p->kernels;
     struct fct_scratch *s = p->scratch;
-    int hidden = p->config->hidden_size,
-        query_size = p->config->n_heads * p->config->layers[layer].head_dim;
+    int hidden = p->config->hidden_size;
     float eps = p->config->rms_norm_eps;
     struct fct_span mine = fct_token_share(team, readers);
     for (int t = mine.begin; t < mine.end; t++) {
@@ -99,15 +100,10 @@ void fct_attention_block(const struct fct_pass *p, struct fct_team team, int lay
     fct_team_wait(team);
     fct_attend(p, team, layer, live);
     fct_team_wait(team);
-    struct fct_input attended = s->attended;
-    attended.stride = query_size;
-    mine = fct_token_share(team, live);
-    for (int t = mine.begin; t < mine.end; t++)
-        fct_input_done(p, &attended, t, query_size, (const struct fct_linear_layer *const[]){&w->o},
-                       1);
-    fct_team_wait(team);
+    struct fct_input attended = fct_attended(p, layer);
     fct_linear(p, team, &w->o, &attended, live, s->branch, hidden, NULL);
     fct_team_wait(team);
+    mine = fct_token_share(team, live);
     for (int t = mine.begin; t < mine.end; t++) {
         float *h = s->hidden.values + (size_t)t * (size_t)hidden;
         k->rms_norm_add(s->branch + (size_t)t * (size_t)hidden, w->post_attention_norm, h, hidden,

@@ -14,9 +14,10 @@ static bool takes_codes(const struct fct_pass *p, const struct fct_linear_layer 
     return w->input_scale > 0 || (w->matrix.scheme != FCT_F32 && !p->float_activations);
 }
 
-void fct_input_done(const struct fct_pass *p, const struct fct_input *input, int token, int n,
-                    const struct fct_linear_layer *const readers[], int n_readers) {
-    const float *x = input->values + (size_t)token * (size_t)input->stride;
+static void make_forms(const struct fct_pass *p, const struct fct_input *input, int token,
+                       struct fct_span inputs, const struct fct_linear_layer *const readers[],
+                       int n_readers) {
+    const float *x = input->values + (size_t)token * (size_t)input->stride + inputs.begin;
     int n_forms = 0;
     for (int i = 0; i < n_readers; i++) {
         const struct fct_linear_layer *reader = readers[i];
@@ -25,8 +26,24 @@ void fct_input_done(const struct fct_pass *p, const struct fct_input *input, int
         if (!takes_codes(p, reader)) continue;
         struct fct_act act = input->act[reader->form];
         act.group = fct_linear_act_group(reader);
-        p->kernels->quantize(x, n, reader->input_scale, &act, token);
+        act.codes += inputs.begin;
+        if (act.group) act.groups += inputs.begin / act.group;
+        p->kernels->quantize(x, inputs.end - inputs.begin, reader->input_scale, &act, token);
     }
+}
+
+void fct_input_done(const struct fct_pass *p, const struct fct_input *input, int token, int n,
+                    const struct fct_linear_layer *const readers[], int n_readers) {
+    make_forms(p, input, token, (struct fct_span){0, n}, readers, n_readers);
+}
+
+void fct_input_part_done(const struct fct_pass *p, const struct fct_input *input, int token,
+                         struct fct_span inputs, const struct fct_linear_layer *reader) {
+    make_forms(p, input, token, inputs, &reader, 1);
+}
+
+bool fct_parts_stand_alone(int n, int n_parts, const struct fct_linear_layer *reader) {
+    return n % (FCT_ACT_ALIGN * n_parts) == 0 && fct_linear_act_group(reader) > 0;
 }
 
 /* The int8 form of the input that a layer reads, from token `first` on. */
@@ -83,7 +100,9 @@ void fct_linear(const struct fct_pass *p, struct fct_team team, const struct fct
                 const struct fct_input *input, struct fct_span span, float *y, int y_stride,
                 struct fct_span *rows) {
     int begin, end, n_rows = w->matrix.rows, n_tokens = span.end - span.begin;
-    fct_team_share(team, fct_strips(n_rows), 2, &begin, &end);
+    fct_team_share(team, fct_strips(n_rows),
+                   n_rows % (FCT_ACT_ALIGN * team.size) ? 2 : FCT_ACT_ALIGN / FCT_STRIP, &begin,
+                   &end);
     struct fct_span own = {begin * FCT_STRIP, end * FCT_STRIP < n_rows ? end * FCT_STRIP : n_rows};
     if (rows) *rows = own;
     if (p->statistics)

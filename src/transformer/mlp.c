@@ -1,14 +1,15 @@
 /* mlp.c - the gated feed-forward block: h = h + rms(down(gelu(gate(n)) * up(n))), n = rms(h). */
 #include "transformer/blocks_of_layer.h"
 
-/* gelu(gate) * up for this member's rows, which it has just computed itself. */
-static void gate_rows(const struct fct_pass *p, struct fct_span span, struct fct_span rows,
-                      int wide) {
-    struct fct_scratch *s = p->scratch;
+/* gelu(gate) * up for this member's rows, which it has just computed itself, and their int8 form
+ * where a part can have one of its own. */
+static void gate_rows(const struct fct_pass *p, const struct fct_input *gated, struct fct_span span,
+                      struct fct_span rows, const struct fct_linear_layer *reader) {
     for (int t = span.begin; t < span.end && rows.begin < rows.end; t++) {
-        size_t at = (size_t)t * (size_t)wide + (size_t)rows.begin;
-        p->kernels->gelu_mul(s->gated.values + at, s->up + at, rows.end - rows.begin,
-                             s->gated.values + at);
+        size_t at = (size_t)t * (size_t)gated->stride + (size_t)rows.begin;
+        p->kernels->gelu_mul(gated->values + at, p->scratch->up + at, rows.end - rows.begin,
+                             gated->values + at);
+        if (reader) fct_input_part_done(p, gated, t, rows, reader);
     }
 }
 
@@ -32,11 +33,15 @@ void fct_mlp_block(const struct fct_pass *p, struct fct_team team, int layer,
     fct_team_wait(team);
     fct_linear(p, team, &w->gate, &s->normed, span, gated.values, wide, &rows);
     fct_linear(p, team, &w->up, &s->normed, span, s->up, wide, &rows);
-    gate_rows(p, span, rows, wide);
+    bool by_parts = fct_parts_stand_alone(wide, team.size, &w->down);
+    gate_rows(p, &gated, span, rows, by_parts ? &w->down : NULL);
     fct_team_wait(team);
-    for (int t = mine.begin; t < mine.end; t++)
-        fct_input_done(p, &gated, t, wide, (const struct fct_linear_layer *const[]){&w->down}, 1);
-    fct_team_wait(team);
+    if (!by_parts) {
+        for (int t = mine.begin; t < mine.end; t++)
+            fct_input_done(p, &gated, t, wide, (const struct fct_linear_layer *const[]){&w->down},
+                           1);
+        fct_team_wait(team);
+    }
     fct_linear(p, team, &w->down, &gated, span, s->branch, hidden, NULL);
     fct_team_wait(team);
     for (int t = mine.begin; t < mine.end; t++) {
