@@ -113,10 +113,54 @@ static void a_placement_can_be_freed_while_it_moves(void **state) {
     }
 }
 
+/* Pages of the file below [at, at + n) that are in memory. */
+static int n_resident(const uint8_t *at, size_t n, int *n_pages) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)at % page;
+    unsigned char there[64];
+    int count = 0;
+    *n_pages = (int)((n + before + page - 1) / page);
+    assert_true(*n_pages <= 64);
+    assert_int_equal(mincore((void *)(uintptr_t)(at - before), n + before, there), 0);
+    for (int i = 0; i < *n_pages; i++) count += there[i] & 1;
+    return count;
+}
+
+static void rows_that_are_expected_come_from_storage(void **state) {
+    enum { ROW = 4321 };
+    struct fct_table table;
+    fct_error err;
+    int n_pages;
+    close_pack(state);
+    assert_int_equal(open_pack(state), 0);
+    assert_int_equal(fct_pack_table(pack, "embed_tokens_per_layer.weight", SIZED_VOCAB,
+                                    SIZED_LAYERS * SIZED_PER_LAYER, &table, &err),
+                     FCT_OK);
+    size_t n_row = fct_table_row_bytes(table.scheme, table.blocks, table.columns);
+    const uint8_t *row = table.data + ROW * n_row;
+    fct_placement *placement = fct_placement_new(pack, FCT_MEMORY_MAP, NULL);
+    assert_non_null(placement);
+    fct_placement_settle(placement);
+    fdatasync(fct_pack_fd(pack));
+    if (posix_fadvise(fct_pack_fd(pack), 0, 0, POSIX_FADV_DONTNEED) ||
+        n_resident(row, n_row, &n_pages) > 0) {
+        print_message("SKIP: this file system keeps files in memory\n");
+        fct_placement_free(placement);
+        return;
+    }
+    fct_placement_expect_row(placement, &table, ROW);
+    for (int i = 0; i < 5000 && n_resident(row, n_row, &n_pages) < n_pages; i++) usleep(1000);
+    assert_int_equal(n_resident(row, n_row, &n_pages), n_pages);
+    assert_int_equal(n_resident(row + 1000 * n_row, n_row, &n_pages), 0);
+    /* what is no row of the tables is nobody's business here */
+    fct_placement_expect_row(placement, &(struct fct_table){FCT_Q8, 1, 10, 64, hot}, 3);
+    fct_placement_free(placement);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_move_under_a_reader_without_a_second_copy),
         cmocka_unit_test(a_placement_can_be_freed_while_it_moves),
+        cmocka_unit_test(rows_that_are_expected_come_from_storage),
     };
     return cmocka_run_group_tests(tests, open_pack, close_pack);
 }

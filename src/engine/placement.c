@@ -247,6 +247,15 @@ bool fct_placement_wants_memory(const fct_placement *p) { return p->memory != FC
 
 size_t fct_placement_moved(const fct_placement *p) { return atomic_load(&p->moved); }
 
+void fct_placement_expect_row(const fct_placement *p, const struct fct_table *table, int row) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE),
+           n = fct_table_row_bytes(table->scheme, table->blocks, table->columns);
+    const uint8_t *at = table->data + (size_t)row * n;
+    if (at < p->tables || at + n > p->tables + p->n_table_bytes) return;
+    size_t before = (uintptr_t)at % page;
+    madvise((void *)(uintptr_t)(at - before), n + before, MADV_WILLNEED);
+}
+
 void fct_placement_forget_tables(const fct_placement *p) {
     if (p->n_table_bytes) madvise((void *)(uintptr_t)p->tables, p->n_table_bytes, MADV_DONTNEED);
 }

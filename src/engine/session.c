@@ -175,6 +175,21 @@ static void give_tables_back(fct_session *s, int n_tokens) {
     s->n_looked_up = 0;
 }
 
+/* Of the next n ids to read. A token's rows lie anywhere, and storage is slow: it can look for many of
+ * them at once, while earlier tokens are computed. */
+static void expect_rows(const fct_session *s, int first, int n) {
+    const struct fct_weights *weights = &s->model->weights;
+    for (int i = first; i < first + n; i++) {
+        fct_placement_expect_row(s->model->placement, &weights->embedding, s->ids[i]);
+        if (s->model->config.per_layer_size)
+            fct_placement_expect_row(s->model->placement, &weights->per_layer_embedding, s->ids[i]);
+    }
+}
+
+static int next_batch(const fct_session *s, int at) {
+    return s->n_ids - at < s->batch ? s->n_ids - at : s->batch;
+}
+
 /* Runs a pass on as many threads as it is worth, and learns from passes of one token. Returns how
  * many. */
 static fct_status run_pass(fct_session *s, const struct fct_pass *pass, int *n_threads,
@@ -224,8 +239,10 @@ static bool await_weights(const fct_session *s, bool last, bool (*reading)(void 
 static fct_status read_rest(fct_session *s, bool (*reading)(void *, int, int), void *user,
                             fct_error *err) {
     int first = s->cache.n_tokens;
+    expect_rows(s, first, next_batch(s, first));
     while (s->cache.n_tokens < s->n_ids) {
-        int at = s->cache.n_tokens, n = s->n_ids - at < s->batch ? s->n_ids - at : s->batch;
+        int at = s->cache.n_tokens, n = next_batch(s, at);
+        expect_rows(s, at + n, next_batch(s, at + n));
         if (reading && !reading(user, at - first, s->n_ids - first)) return stop_reading(s, err);
         bool last = at + n == s->n_ids;
         if (!await_weights(s, last, reading, user, at - first, s->n_ids - first))
