@@ -41,8 +41,8 @@ size_t fct_placement_moved(const fct_placement *placement);
  * unknown. */
 const char *fct_placement_name(const fct_placement *placement);
 double fct_placement_huge_share(const fct_placement *placement);
-/* Rows of a lookup table that will be read soon: storage begins to bring those pages that are not in
- * memory, several at a time, while the caller goes on. */
+/* A row of a lookup table that will be read soon: storage begins to bring the pages that are not in
+ * memory, those of several rows at a time, while the caller goes on. */
 void fct_placement_expect_row(const fct_placement *placement, const struct fct_table *table,
                               int row);
 /* Gives back the pages of the lookup tables: a row is read once, but the kernel maps its

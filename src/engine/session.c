@@ -175,8 +175,8 @@ static void give_tables_back(fct_session *s, int n_tokens) {
     s->n_looked_up = 0;
 }
 
-/* Of the next n ids to read. A token's rows lie anywhere, and storage is slow: it can look for many of
- * them at once, while earlier tokens are computed. */
+/* Of the next n ids to read. A token's rows lie anywhere, and storage is slow: it can look for many
+ * of them at once, while earlier tokens are computed. */
 static void expect_rows(const fct_session *s, int first, int n) {
     const struct fct_weights *weights = &s->model->weights;
     for (int i = first; i < first + n; i++) {
