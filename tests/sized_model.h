@@ -139,16 +139,23 @@ static void sized_write_checkpoint(const char *folder) {
     json_decref(w.header);
 }
 
-/* The packed model, q8, made once a process; its pages are written out, so that they can be dropped
- * from the cache. */
-static const char *sized_model(void) {
-    static char path[300];
-    char folder[300];
-    fct_error err = {0};
-    if (*path) return path;
+/* The checkpoint's folder, made once a process. */
+static const char *sized_checkpoint(void) {
+    static char folder[256];
+    if (*folder) return folder;
     snprintf(folder, sizeof folder, "%s", made_path("checkpoint"));
     assert_int_equal(mkdir(folder, 0700), 0);
     sized_write_checkpoint(folder);
+    return folder;
+}
+
+/* The packed model, q8, made once a process; its pages are written out, so that they can be dropped
+ * from the cache. */
+__attribute__((unused)) static const char *sized_model(void) {
+    static char path[300];
+    fct_error err = {0};
+    if (*path) return path;
+    const char *folder = sized_checkpoint();
     snprintf(path, sizeof path, "%s", made_path("sized.facet"));
     fct_convert_options options = {.weights = "q8", .rounding = "absmax"};
     MUST(fct_convert(folder, path, &options, &err));

@@ -127,6 +127,7 @@ static int n_resident(const uint8_t *at, size_t n, int *n_pages) {
 
 static void rows_that_are_expected_come_from_storage(void **state) {
     enum { ROW = 4321 };
+    if (TEST_EMULATED) skip(); /* an emulator counts pages of another size */
     struct fct_table table;
     fct_error err;
     int n_pages;

@@ -100,9 +100,7 @@ void fct_linear(const struct fct_pass *p, struct fct_team team, const struct fct
                 const struct fct_input *input, struct fct_span span, float *y, int y_stride,
                 struct fct_span *rows) {
     int begin, end, n_rows = w->matrix.rows, n_tokens = span.end - span.begin;
-    fct_team_share(team, fct_strips(n_rows),
-                   n_rows % (FCT_ACT_ALIGN * team.size) ? 2 : FCT_ACT_ALIGN / FCT_STRIP, &begin,
-                   &end);
+    fct_team_share(team, fct_strips(n_rows), 2, &begin, &end);
     struct fct_span own = {begin * FCT_STRIP, end * FCT_STRIP < n_rows ? end * FCT_STRIP : n_rows};
     if (rows) *rows = own;
     if (p->statistics)
