@@ -162,11 +162,13 @@ def count(path):
 
 
 def barriers_of(network):
-    """Barriers of one decoded token, counted in the source: each block of a layer, and what comes before and behind them."""
+    """Barriers of one decoded token, counted in the source: each block of a layer, and what comes before and behind them. Not those
+    for layers whose heads or rows cannot be rounded part by part: E2B has none."""
     def waits(file, function):
         text = (HERE.parent / "src" / "transformer" / file).read_text()
         body = re.search(r"^(?:static )?void %s\(.*?^}" % function, text, re.MULTILINE | re.DOTALL).group(0)
-        return body.count("fct_team_wait(")
+        body = re.sub(r"if \(!by_parts\) \{.*?^    \}", "", body, flags=re.MULTILINE | re.DOTALL)
+        return body.split("if (by_heads) return;")[0].count("fct_team_wait(")
     layer = (waits("attention.c", "fct_attention_block") + waits("attend.c", "attend_by_chunks") + waits("mlp.c", "fct_mlp_block")
              + waits("embedding.c", "fct_per_layer_block"))
     once = waits("embedding.c", "fct_per_layer_inputs") + waits("forward.c", "head") + 1  # and the end
