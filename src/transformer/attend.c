@@ -3,8 +3,9 @@
  *
  * A chunk's result depends on nothing but the query and the chunk, and results are merged in order
  * of position. So it makes no difference to a single bit whether one thread walks all chunks
- * (prompts: every thread has tokens of its own) or the chunks of one token are shared among the
- * threads (decoding). No score matrix ever exists beyond a chunk. */
+ * (prompts: every thread has tokens of its own) or the chunks of one token, and its heads where
+ * there are few chunks, are shared among the threads (decoding). No score matrix ever exists beyond
+ * a chunk. */
 #include "transformer/blocks_of_layer.h"
 
 /* Positions [begin, end) that a token sees. */
@@ -47,7 +48,7 @@ static bool attend_chunk(const struct fct_pass *p, int layer, int t, struct fct_
     return true;
 }
 
-/* Where the result of a token's heads of kv_head goes: [group][head_dim]. */
+/* Where the results of a token's heads from first_head on go: [heads][head_dim]. */
 static float *attended_row(const struct fct_pass *p, int layer, int t, int first_head) {
     size_t head_dim = (size_t)p->config->layers[layer].head_dim;
     return p->scratch->attended.values +
