@@ -64,6 +64,14 @@ def comparison(data, model):
 INT4_OF_Q4 = 4 / 4.5
 
 
+def beside(data, model, program):
+    """What facet measured right before and after its answers, as memory may be half as fast a minute later."""
+    share = summary.median([row["said"]["bandwidth_share"] for row in data["rows"]
+                            if (row["model"], row["program"], row["kind"], row["size"]) == (model, program, "decode", 0)
+                            and row.get("said", {}).get("bandwidth_share") is not None])
+    return "" if share is None else f", {share:.0%} of what they read right before and after"
+
+
 def reading(data, model):
     """What the weights that a token needs say about memory. facet says how many bytes they have; the peers' follow."""
     lines = []
@@ -78,7 +86,7 @@ def reading(data, model):
         bandwidth = summary.said(data, model, own, "bandwidth_bytes_per_second")
         lines.append(f"- {program}: {gigabytes(per_token)} a token, {gigabytes(per_token * decode)}/s: "
                      f"{per_token * decode / bandwidth:.0%} of the {gigabytes(bandwidth)}/s that {data['threads']} threads read here in "
-                     "the same run")
+                     "the same run" + beside(data, model, program))
     loads = [(p, summary.said(data, model, p, "load_seconds")) for p in data["programs"][model]]
     settled = summary.said(data, model, "facet q4", "settle_seconds")
     if any(seconds is not None for _, seconds in loads):
