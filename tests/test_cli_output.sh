@@ -87,6 +87,8 @@ has 'FAIL checksum'
 tail -n 1 "$out" | grep -qx 'RESULT: FAIL' || fail 'no RESULT: FAIL'
 ends 0 info "$demo"
 grep -qE '^weights +q4$' "$out" || fail 'info does not tell the weights'
+grep -qE '^  layer_types +4 x sliding_attention, full_attention, 4 x sliding_attention, full_attention$' "$out" ||
+    fail 'info tells each layer on its own'
 grep -qE '^  layers\.0\.self_attn\.q_proj\.weight +U8 +' "$out" || fail 'info has no table of tensors'
 ends 0 info "$FACET_SOURCE/tests/data/compressed/w4a16"
 grep -qE '^generation +-$' "$out" || fail 'info shows nothing for what is empty'

@@ -104,6 +104,8 @@ refuses '--stop: the text is empty' run --stop ''
 refuses '--prompt-ids and a PROMPT exclude each other' run --prompt-ids 1 hello
 refuses '--raw has no chat format' run --raw --system x hello
 refuses '--special has no meaning with --decode' tokenize --decode --special 5
+refuses 'unknown option --context' tokenize --context 64 hello # no network runs there
+refuses 'unknown option -t' render -t 2
 refuses 'SOURCE is missing' convert -o "$folder/x"
 refuses '-o is missing' convert "$folder"
 refuses 'unexpected argument "b"' convert a b -o c
@@ -125,6 +127,11 @@ says "$folder/missing"
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n' >"$folder/pointer.facet"
 ends 1 run -m "$folder/pointer.facet" hello
 says "$folder/pointer.facet"
+for command in run verify tokenize; do # what is not converted yet
+    ends 1 "$command" -m "$FACET_SOURCE/tests/data/gguf/gemma4.gguf"
+    cat "$out" >>"$err"
+    says 'is a GGUF file; `facet convert` makes a packed model of it'
+done
 
 # ---- parse needs no model ----
 

@@ -423,6 +423,32 @@ static void asked_otherwise_they_change(void **state) {
     fct_pack_free(floats);
 }
 
+static void take_line(void *user, const char *line) {
+    const char **hint = user;
+    if (strncmp(line, "hint: ", 6) == 0) *hint = strstr(line, "--weights q8") ? "closer" : line;
+}
+
+/* Only where nobody named a scheme, and codes of the source became others of 4 bits. */
+static void what_loses_by_default_hints_at_8_bits(void **state) {
+    (void)state;
+    static const struct {
+        const char *source, *weights;
+        bool hints;
+    } cases[] = {{SPLIT, NULL, true},
+                 {SPLIT, "q4", false},
+                 {SPLIT, "q8", false},
+                 {DATA "gemma4.gguf", NULL, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *hint = NULL;
+        fct_error err = {0};
+        fct_convert_options options = {
+            .weights = cases[i].weights, .note = take_line, .user = &hint};
+        if (fct_convert(cases[i].source, made_path("hint.facet"), &options, &err) != FCT_OK)
+            fail_msg("%s", err.message);
+        assert_string_equal(hint ? hint : "none", cases[i].hints ? "closer" : "none");
+    }
+}
+
 /* F44: a scale that is no number is named with its place. */
 static void a_scale_that_is_no_number_is_refused(void **state) {
     (void)state;
@@ -584,6 +610,7 @@ int main(void) {
         cmocka_unit_test(q4_0_and_q8_0_keep_their_own_codes),
         cmocka_unit_test(tables_keep_their_own_codes),
         cmocka_unit_test(asked_otherwise_they_change),
+        cmocka_unit_test(what_loses_by_default_hints_at_8_bits),
         cmocka_unit_test(a_scale_that_is_no_number_is_refused),
         cmocka_unit_test(both_forms_of_a_model_give_the_references_logits),
         cmocka_unit_test(scores_alone_give_the_merges),

@@ -18,7 +18,7 @@ static const struct fct_option own_options[] = {
 };
 static const struct fct_option_group groups[] = {
     {"Options", own_options, 0},
-    FCT_MODEL_GROUP(struct render_options, model),
+    FCT_MODEL_FILE_GROUP(struct render_options, model),
     {0},
 };
 

@@ -19,10 +19,19 @@ static bool is_bytes(const char *key) {
     return n >= 5 && strcmp(key + n - 5, "bytes") == 0;
 }
 
+/* How many texts of a list from place i on are the same: one of anything else. */
+static size_t run_length(const json_t *list, size_t i) {
+    const json_t *first = json_array_get(list, i);
+    size_t n = 1;
+    while (json_is_string(first) && i + n < json_array_size(list) &&
+           json_equal(first, json_array_get(list, i + n)))
+        n++;
+    return n;
+}
+
 /* A value in one line. */
 static void add_value(struct fct_text *out, const char *key, const json_t *value) {
     char size[32];
-    size_t i;
     const char *name;
     json_t *item;
     switch (json_typeof(value)) {
@@ -47,8 +56,11 @@ static void add_value(struct fct_text *out, const char *key, const json_t *value
         fct_text_puts(out, "-");
         break;
     case JSON_ARRAY:
-        json_array_foreach(value, i, item) {
+        for (size_t i = 0, n; i < json_array_size(value); i += n) {
+            item = json_array_get(value, i);
+            n = run_length(value, i);
             if (i > 0) fct_text_puts(out, json_is_object(item) ? "; " : ", ");
+            if (n > 1) fct_text_printf(out, "%zu x ", n);
             add_value(out, "", item);
         }
         break;

@@ -16,8 +16,15 @@ static const char *const kv_names[] = {"auto", "f16", "q8", "f32", NULL};
 static const char *const activation_names[] = {"auto", "q8", "f32", NULL};
 
 #define AT(field) offsetof(struct fct_model_choice, field)
+#define MODEL_OPTION                                                                               \
+    { "model", 'm', FCT_OPTION_TEXT, AT(path), "FILE", "the packed model", NULL, 0, 0, NULL }
+#define QUIET_OPTION                                                                               \
+    {                                                                                              \
+        "quiet", 0, FCT_OPTION_FLAG, AT(quiet), NULL, "nothing on stderr but errors", NULL, 0, 0,  \
+            NULL                                                                                   \
+    }
 const struct fct_option fct_model_choice_options[] = {
-    {"model", 'm', FCT_OPTION_TEXT, AT(path), "FILE", "the packed model", NULL, 0, 0, NULL},
+    MODEL_OPTION,
     {"context", 'c', FCT_OPTION_INTEGER, AT(context), "N", "positions that a session holds",
      "8192, or the model's maximum if that is smaller", 0, 1 << 24, NULL},
     {"threads", 't', FCT_OPTION_INTEGER, AT(threads), "N", "threads", "what CPUs and model allow",
@@ -37,10 +44,11 @@ const struct fct_option fct_model_choice_options[] = {
      "where weights are read: map (the mapped file), huge (a copy in huge pages), auto (huge "
      "pages where they help and memory is left)",
      "auto", 0, 0, memory_names},
-    {"quiet", 0, FCT_OPTION_FLAG, AT(quiet), NULL, "nothing on stderr but errors", NULL, 0, 0,
-     NULL},
+    QUIET_OPTION,
     {0},
 };
+const struct fct_option fct_model_file_options[] = {MODEL_OPTION, QUIET_OPTION, {0}};
+
 static bool has_suffix(const char *name, const char *suffix) {
     size_t n = strlen(name), n_suffix = strlen(suffix);
     return n > n_suffix && strcmp(name + n - n_suffix, suffix) == 0;

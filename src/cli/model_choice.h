@@ -15,6 +15,11 @@ extern const struct fct_option fct_model_choice_options[];
 #define FCT_MODEL_GROUP(command_options, field)                                                    \
     { "Model options", fct_model_choice_options, offsetof(command_options, field) }
 
+/* Those of them that matter where the network does not run: which model, and --quiet. */
+extern const struct fct_option fct_model_file_options[];
+#define FCT_MODEL_FILE_GROUP(command_options, field)                                               \
+    { "Model options", fct_model_file_options, offsetof(command_options, field) }
+
 /* Where the model is: -m, else $FACET_MODEL, else the newest *.facet in ~/.local/share/facet, else
  * NULL for the embedded demo. *path is the caller's, to be freed with fct_free. A model that -m
  * does not name is told on stderr. */

@@ -103,6 +103,17 @@ static bool is_requantized(const struct fct_plan_entry *entry) {
            entry->from->scheme != FCT_F32;
 }
 
+/* Who named no scheme got 4 bits, also for codes that had more, or other ones. */
+static void hint_at_closer(const struct conversion *c) {
+    bool is_coarse = false;
+    for (size_t i = 0; i < c->plan.n_entries; i++)
+        is_coarse |= c->plan.entries[i].kind == FCT_PLAN_MATRIX &&
+                     c->plan.entries[i].scheme == FCT_Q4 && is_requantized(&c->plan.entries[i]);
+    if (is_coarse && !c->options->weights)
+        note(c, "hint: --weights q8 keeps these matrices closer to the source's, in about twice "
+                "the bytes");
+}
+
 /* One line for what was stored alike and has become alike. */
 static void note_losses(const struct conversion *c) {
     const struct fct_plan_entry *entries = c->plan.entries;
@@ -125,6 +136,7 @@ static void note_losses(const struct conversion *c) {
              entries[i].from->dtype_name, layout_text(&entries[i], layout), n,
              100 * fct_loss_relative(&sum));
     }
+    hint_at_closer(c);
 }
 
 /* Only bfloat16 can hold the weights of a grid rounded; what is as exact as float16 needs no help.

@@ -178,6 +178,13 @@ static fct_pack *new_pack(const char *path, fct_error *err) {
     return NULL;
 }
 
+/* What a person has who has not converted yet. */
+static fct_status refuse_gguf(const fct_pack *pack, fct_error *err) {
+    if (pack->size < 4 || memcmp(pack->data, "GGUF", 4) != 0) return FCT_OK;
+    return fct_fail(err, FCT_ERR_FORMAT,
+                    "%s: is a GGUF file; `facet convert` makes a packed model of it", pack->path);
+}
+
 fct_pack *fct_pack_open(const char *path, fct_error *err) {
     fct_pack *pack = new_pack(path, err);
     if (!pack) return NULL;
@@ -187,7 +194,7 @@ fct_pack *fct_pack_open(const char *path, fct_error *err) {
     /* The header comes in one piece, though its padding is looked at from the end. */
     posix_madvise((void *)(uintptr_t)pack->data,
                   pack->size < FCT_PACK_ALIGN ? pack->size : FCT_PACK_ALIGN, POSIX_MADV_WILLNEED);
-    if (read_pack(pack, err)) goto failed;
+    if (refuse_gguf(pack, err) || read_pack(pack, err)) goto failed;
     return pack;
 failed:
     fct_pack_free(pack);
