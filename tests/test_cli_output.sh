@@ -70,6 +70,18 @@ ends 1 logits -t 1 --ids $ids -c 4 -o "$folder/none.npy"
 ends 1 logits -t 1 --ids $ids -o "$folder/missing/none.npy"
 ends 1 logits -t 1 --ids $ids -o /dev/full
 says '/dev/full'
+# Slowly, so that it is ended while it writes.
+{ seq 2 2047 && seq 2 2040; } >"$folder/many"
+FACET_KERNELS=portable "$FACET" logits -t 1 --batch 1 --ids "@$folder/many" -o "$folder/none.npy" 2>"$err" &
+tries=0
+while [ ! -e "$folder/none.npy.part" ] && [ "$tries" -lt 500 ]; do
+    sleep 0.02
+    tries=$((tries + 1))
+done
+[ -e "$folder/none.npy.part" ] || fail 'logits does not begin to write'
+kill -TERM $!
+wait $!
+[ $? -eq 143 ] || fail 'SIGTERM does not end logits'
 [ -z "$(find "$folder" -name 'none*')" ] || fail 'a failure left a file'
 
 # ---- verify, info, bench ----

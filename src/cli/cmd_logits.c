@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/model_choice.h"
 #include "cli/npy.h"
+#include "cli/part_file.h"
 #include "cli/progress.h"
 
 struct logits_options {
@@ -64,6 +65,7 @@ static fct_status write_file(const struct logits_options *options, const fct_mod
     size_t vocab_size = (size_t)fct_model_describe(model).vocab_size;
     struct sink sink = {.row_bytes = vocab_size * sizeof(float),
                         .n_rows = options->last ? 1 : options->ids.n_ids};
+    if (fct_part_guard(options->out, err) != FCT_OK) return err->code;
     sink.out =
         fct_output_new(options->out, sizeof header + (uint64_t)sink.n_rows * sink.row_bytes, err);
     if (!sink.out) return err->code;
