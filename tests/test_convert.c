@@ -479,6 +479,42 @@ static void a_damaged_shard_is_named(void **state) {
     tiny_free(&t);
 }
 
+/* F39: whatever file of the model it stands in for. */
+static void a_stand_in_for_any_file_is_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } kinds[] = {{"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+                  "is a Git LFS pointer, not the file itself; get it with `git lfs pull`"},
+                 {"<!DOCTYPE html><html>404</html>", "is a web page"}};
+    static const char *const names[] = {"config.json", "model.safetensors.index.json",
+                                        "tokenizer.json", "generation_config.json"};
+    for (size_t k = 0; k < 2; k++) {
+        char path[128], out[128];
+        fct_error err = {0};
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            struct tiny t = {.n_shards = 2};
+            tiny_start(&t);
+            t.tensors[0].shard = 1;
+            tiny_write(&t);
+            tiny_write_text(&t, names[i], kinds[k].text);
+            assert_refused(&t, FCT_ERR_FORMAT, &err);
+            assert_says(&err, names[i]);
+            assert_says(&err, kinds[k].says);
+            tiny_free(&t);
+        }
+        struct tiny t = {0};
+        tiny_start(&t);
+        tiny_write_text(&t, "m.gguf", kinds[k].text);
+        snprintf(path, sizeof path, "%s/m.gguf", t.folder);
+        assert_int_equal(fct_convert(path, tiny_out(&t, out), NULL, &err), FCT_ERR_FORMAT);
+        assert_says(&err, kinds[k].says);
+        assert_null(fct_model_open(path, NULL, &err));
+        assert_says(&err, kinds[k].says);
+        tiny_free(&t);
+    }
+}
+
 /* F44 */
 static void a_weight_that_is_no_number_ends_it(void **state) {
     (void)state;
@@ -928,6 +964,7 @@ int main(void) {
         cmocka_unit_test(a_file_of_another_name_will_do_if_it_is_alone),
         cmocka_unit_test(an_index_cannot_lead_out_of_the_folder),
         cmocka_unit_test(a_damaged_shard_is_named),
+        cmocka_unit_test(a_stand_in_for_any_file_is_named),
         cmocka_unit_test(a_weight_that_is_no_number_ends_it),
         cmocka_unit_test(what_the_network_cannot_do_is_refused_by_name),
         cmocka_unit_test(what_is_no_checkpoint_is_refused),

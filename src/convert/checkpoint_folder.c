@@ -1,5 +1,7 @@
 /* checkpoint_folder.c - a checkpoint as Hugging Face keeps it: a folder of safetensors, JSON files
  * and a tokenizer. */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@
 #include "convert/source.h"
 #include "convert/tokenizer_json.h"
 #include "pack/config.h"
+#include "pack/stand_in.h"
 
 enum { JSON_LIMIT = 16 << 20, README_LIMIT = 4 << 20, TEMPLATE_LIMIT = 4 << 20 };
 
@@ -30,6 +33,15 @@ static fct_status read_text(const fct_source *source, const char *name, size_t l
     return fct_fail(err, failure.code, "%s", failure.message);
 }
 
+static fct_status not_json(const char *folder, const char *name, const char *text, size_t n_bytes,
+                           const json_error_t *at, fct_error *err) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    fct_status status = fct_stand_in_check(path, text, n_bytes, err);
+    if (status != FCT_OK) return status;
+    return fct_fail(err, FCT_ERR_FORMAT, "%s: line %d: %s", path, at->line, at->text);
+}
+
 /* The object in folder/name; NULL and FCT_OK if there is no such file. */
 static fct_status read_object(const fct_source *source, const char *name, json_t **object,
                               fct_error *err) {
@@ -40,10 +52,9 @@ static fct_status read_object(const fct_source *source, const char *name, json_t
     if (status != FCT_OK || !text) return status;
     json_error_t at;
     *object = json_loadb(text, n_bytes, 0, &at);
+    if (!*object) status = not_json(source->path, name, text, n_bytes, &at, err);
     fct_free(text);
-    if (!*object)
-        return fct_fail(err, FCT_ERR_FORMAT, "%s/%s: line %d: %s", source->path, name, at.line,
-                        at.text);
+    if (status != FCT_OK) return status;
     if (!json_is_object(*object)) {
         json_decref(*object);
         *object = NULL;

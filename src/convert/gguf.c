@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "pack/stand_in.h"
 
 enum {
     MAX_NAME = 1 << 10, /* bytes of a key or a tensor's name; real ones have less than 100 */
@@ -216,21 +217,29 @@ static int compare_offsets(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Where the last tensor ends. Padding behind it may be missing: not every writer puts it there. */
+static uint64_t end_of_data(const struct fct_gguf *g) {
+    uint64_t end = 0, last;
+    for (size_t i = 0; i < g->n_tensors; i++) {
+        if (__builtin_add_overflow(g->tensors[i].offset, g->tensors[i].n_bytes, &last) ||
+            __builtin_add_overflow(last, g->data_start, &last))
+            return UINT64_MAX;
+        if (last > end) end = last;
+    }
+    return end;
+}
+
 /* Every tensor within the file, and none in another. */
 static fct_status place_tensors(const struct parsing *p) {
     struct fct_gguf *g = p->gguf;
-    if (g->n_tensors && g->data_start > p->size)
-        return fct_fail(p->err, FCT_ERR_FORMAT, "%s: is cut off before its data", p->path);
+    if (end_of_data(g) > p->size)
+        return fct_fail(p->err, FCT_ERR_FORMAT,
+                        "%s: is cut off: its header describes %llu bytes, the file has %zu",
+                        p->path, (unsigned long long)end_of_data(g), p->size);
     if (g->n_tensors) qsort(g->tensors, g->n_tensors, sizeof *g->tensors, compare_offsets);
-    uint64_t end = 0, room = p->size > g->data_start ? p->size - g->data_start : 0;
+    uint64_t end = 0;
     for (size_t i = 0; i < g->n_tensors; i++) {
         struct fct_gguf_tensor *tensor = &g->tensors[i];
-        if (tensor->offset > room || tensor->n_bytes > room - tensor->offset)
-            return fct_fail(p->err, FCT_ERR_FORMAT,
-                            "%s: is cut off: %s needs %llu bytes from byte %llu of the data, the "
-                            "file has %llu",
-                            p->path, tensor->name, (unsigned long long)tensor->n_bytes,
-                            (unsigned long long)tensor->offset, (unsigned long long)room);
         if (tensor->offset < end)
             return fct_fail(p->err, FCT_ERR_FORMAT, "%s: %s overlaps another tensor", p->path,
                             tensor->name);
@@ -252,6 +261,8 @@ bool fct_gguf_is_start(const uint8_t *data, size_t size) {
 }
 
 static fct_status read_start(struct parsing *p, uint64_t *n_tensors, uint64_t *n_values) {
+    fct_status status = fct_stand_in_check(p->path, p->data, p->size, p->err);
+    if (status != FCT_OK) return status;
     if (!fct_gguf_is_start(p->data, p->size))
         return fct_fail(p->err, FCT_ERR_FORMAT, "%s: is no GGUF file", p->path);
     fct_cursor_take(&p->at, 4);

@@ -13,6 +13,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "convert/name_list.h"
+#include "pack/stand_in.h"
 
 #define SINGLE_FILE "model.safetensors"
 #define INDEX_FILE "model.safetensors.index.json"
@@ -64,7 +65,9 @@ static fct_status read_index(struct shards *shards, const char *path, fct_error 
     if (!text) return err ? err->code : FCT_ERR_IO;
     json_error_t at;
     json_t *index = json_loadb(text, n_bytes, 0, &at);
+    fct_status status = index ? FCT_OK : fct_stand_in_check(path, text, n_bytes, err);
     fct_free(text);
+    if (status != FCT_OK) return status;
     if (!index) return fct_fail(err, FCT_ERR_FORMAT, "%s: line %d: %s", path, at.line, at.text);
     shards->weight_map = json_incref(json_object_get(index, "weight_map"));
     json_decref(index);
@@ -82,7 +85,7 @@ static fct_status read_index(struct shards *shards, const char *path, fct_error 
             json_object_del(shards->weight_map, tensor);
             continue;
         }
-        fct_status status = add_shard(shards, file, err);
+        status = add_shard(shards, file, err);
         if (status != FCT_OK) return status;
     }
     return FCT_OK;

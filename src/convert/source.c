@@ -13,6 +13,7 @@
 #include "convert/coded.h"
 #include "convert/gguf.h"
 #include "convert/name_list.h"
+#include "pack/stand_in.h"
 
 static int compare_names(const void *a, const void *b) {
     return strcmp(((const struct fct_source_tensor *)a)->name,
@@ -39,13 +40,14 @@ const struct fct_source_tensor *fct_source_find(const fct_source *source, const 
 
 /* A GGUF file says what it is in its first bytes, whatever its name. */
 static fct_source *open_file(const char *path, fct_error *err) {
-    uint8_t start[4];
+    uint8_t start[64];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return (void)fct_fail_errno(err, "%s", path), NULL;
-    bool gguf = fct_file_read_at(fd, path, 0, start, sizeof start, NULL) == FCT_OK &&
-                fct_gguf_is_start(start, sizeof start);
+    ssize_t n = pread(fd, start, sizeof start, 0);
     close(fd);
-    if (gguf) return fct_source_open_gguf(path, err);
+    size_t n_bytes = n > 0 ? (size_t)n : 0;
+    if (fct_gguf_is_start(start, n_bytes)) return fct_source_open_gguf(path, err);
+    if (fct_stand_in_check(path, start, n_bytes, err) != FCT_OK) return NULL;
     return fct_fail_null(err, FCT_ERR_ARGUMENT,
                          "%s: is no GGUF file; of a checkpoint give the folder that holds "
                          "config.json and the safetensors",

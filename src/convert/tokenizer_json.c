@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "pack/stand_in.h"
 #include "text/vocabulary.h"
 
 #define MAX_FILE_BYTES ((size_t)1 << 28)
@@ -269,7 +270,9 @@ static fct_status parse(struct reader *r) {
     if (!text) return r->err->code;
     json_error_t error;
     r->root = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &error);
+    fct_status status = r->root ? FCT_OK : fct_stand_in_check(r->path, text, n_bytes, r->err);
     fct_free(text);
+    if (status != FCT_OK) return status;
     if (!r->root)
         return fct_fail(r->err, FCT_ERR_FORMAT, "%s: line %d, column %d: %s", r->path, error.line,
                         error.column, error.text);

@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "pack/stand_in.h"
 
 static const struct {
     const char *name;
@@ -30,27 +30,6 @@ static enum fct_dtype dtype_of(const char *name) {
     for (int i = 0; i < FCT_DTYPE_OTHER; i++)
         if (!strcmp(name, dtypes[i].name)) return (enum fct_dtype)i;
     return FCT_DTYPE_OTHER;
-}
-
-/* What people most often save under a model's name without noticing. */
-static fct_status check_kind(const char *path, const uint8_t *data, size_t size, fct_error *err) {
-    const char *text = (const char *)data;
-    static const char pointer[] = "version https://git-lfs";
-    if (size >= sizeof pointer - 1 && !memcmp(text, pointer, sizeof pointer - 1))
-        return fct_fail(
-            err, FCT_ERR_FORMAT,
-            "%s: is a Git LFS pointer, not the file itself; get it with `git lfs pull`, "
-            "or download it again",
-            path);
-    while (size > 0 && strchr(" \t\r\n", *text) && *text) text++, size--;
-    if ((size >= 9 && !strncasecmp(text, "<!DOCTYPE", 9)) ||
-        (size >= 5 && !strncasecmp(text, "<html", 5)))
-        return fct_fail(
-            err, FCT_ERR_FORMAT,
-            "%s: is a web page, not a model: the download gave an error or a login page; "
-            "download it again",
-            path);
-    return FCT_OK;
 }
 
 static fct_status read_json(struct fct_safetensors *header, const char *path, const uint8_t *data,
@@ -209,7 +188,7 @@ static fct_status check_places(struct fct_safetensors *header, const char *path,
 fct_status fct_safetensors_parse(struct fct_safetensors *header, const char *path,
                                  const uint8_t *data, size_t size, fct_error *err) {
     *header = (struct fct_safetensors){0};
-    fct_status status = check_kind(path, data, size, err);
+    fct_status status = fct_stand_in_check(path, data, size, err);
     if (!status) status = read_json(header, path, data, size, err);
     if (!status) status = read_metadata(header, path, err);
     if (!status) status = read_tensors(header, path, err);
