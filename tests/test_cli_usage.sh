@@ -131,7 +131,12 @@ for command in run verify tokenize; do # what is not converted yet
     ends 1 "$command" -m "$FACET_SOURCE/tests/data/gguf/gemma4.gguf"
     cat "$out" >>"$err"
     says 'is a GGUF file; `facet convert` makes a packed model of it'
+    ends 1 "$command" -m "$FACET_SOURCE/tests/data/demo/checkpoint"
+    cat "$out" >>"$err"
+    says 'is a folder; `facet convert` makes a packed model'
 done
+ends 1 convert "$FACET_SOURCE/models/demo.facet" -o "$folder/out.facet" # what needs it no more
+says 'a packed model, which needs no conversion'
 
 # ---- parse needs no model ----
 

@@ -48,6 +48,11 @@ static fct_source *open_file(const char *path, fct_error *err) {
     size_t n_bytes = n > 0 ? (size_t)n : 0;
     if (fct_gguf_is_start(start, n_bytes)) return fct_source_open_gguf(path, err);
     if (fct_stand_in_check(path, start, n_bytes, err) != FCT_OK) return NULL;
+    if (n_bytes > 8 && start[8] == '{')
+        return fct_fail_null(err, FCT_ERR_ARGUMENT,
+                             "%s: is a safetensors file: a packed model, which needs no "
+                             "conversion, or one of a checkpoint, of which the folder is given",
+                             path);
     return fct_fail_null(err, FCT_ERR_ARGUMENT,
                          "%s: is no GGUF file; of a checkpoint give the folder that holds "
                          "config.json and the safetensors",

@@ -176,9 +176,14 @@ static void give_tables_back(fct_session *s, int n_tokens) {
 }
 
 /* Of the next n ids to read. A token's rows lie anywhere, and storage is slow: it can look for many
- * of them at once, while earlier tokens are computed. */
+ * of them at once, while earlier tokens are computed. Not as long as weights come from it in order:
+ * that would be interrupted. */
 static void expect_rows(const fct_session *s, int first, int n) {
     const struct fct_weights *weights = &s->model->weights;
+    const uint8_t *hot;
+    size_t n_bytes;
+    fct_pack_hot(s->model->pack, &hot, &n_bytes);
+    if (fct_placement_n_read(s->model->placement) < n_bytes) return;
     for (int i = first; i < first + n; i++) {
         fct_placement_expect_row(s->model->placement, &weights->embedding, s->ids[i]);
         if (s->model->config.per_layer_size)

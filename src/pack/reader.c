@@ -186,6 +186,11 @@ static fct_status refuse_gguf(const fct_pack *pack, fct_error *err) {
 }
 
 fct_pack *fct_pack_open(const char *path, fct_error *err) {
+    if (fct_is_folder(path))
+        return fct_fail_null(err, FCT_ERR_ARGUMENT,
+                             "%s: is a folder; `facet convert` makes a packed model of a "
+                             "checkpoint's folder",
+                             path);
     fct_pack *pack = new_pack(path, err);
     if (!pack) return NULL;
     if (fct_map_open(&pack->mapping, path, err)) goto failed;
