@@ -179,7 +179,7 @@ static fct_status measure(struct bench *bench, fct_error *err) {
         if (run >= WARM_UPS - 1) {
             double before = after;
             after = bandwidth_now(bench);
-            times->bandwidth = (before + after) / 2;
+            times->bandwidth = before > 0 && after > 0 ? (before + after) / 2 : 0;
         }
         if (run == 0) {
             bench->first_token_seconds = times->first_token_seconds;
@@ -289,7 +289,8 @@ static void print_speed(const char *what, int n, const char *unit, struct fct_sp
 static void print_reading(const struct bench *bench, int n_threads) {
     char bytes[32], read[32], best[32];
     fct_size_text((double)fct_model_describe(bench->model).bytes_per_token, bytes);
-    if (bench->bandwidth <= 0) {
+    struct fct_spread share = bandwidth_share(bench);
+    if (bench->bandwidth <= 0 || (n_steps(bench->options) > 0 && isnan(share.median))) {
         print_row("weights", "%s a token; too little memory to measure the bandwidth", bytes);
         return;
     }
@@ -299,7 +300,6 @@ static void print_reading(const struct bench *bench, int n_threads) {
                   n_threads == 1 ? "" : "s", n_threads == 1 ? "s" : "", best);
         return;
     }
-    struct fct_spread share = bandwidth_share(bench);
     print_row(
         "weights",
         "%s a token, %s/s: %.0f %% (%.0f to %.0f) of what %d thread%s read%s right before and "

@@ -41,6 +41,7 @@ size_t fct_placement_moved(const fct_placement *placement);
  * unknown. */
 const char *fct_placement_name(const fct_placement *placement);
 double fct_placement_huge_share(const fct_placement *placement);
+
 /* A row of a lookup table that will be read soon: storage begins to bring the pages that are not in
  * memory, those of several rows at a time, while the caller goes on. */
 void fct_placement_expect_row(const fct_placement *placement, const struct fct_table *table,
